@@ -1,0 +1,1 @@
+//! Conversions between the served versions of built-in kinds.

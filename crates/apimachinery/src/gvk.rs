@@ -1,0 +1,1 @@
+//! Groups, versions, kinds and resources.

@@ -1,0 +1,1 @@
+//! A value that is a whole number or a string, as ports and percentages are.

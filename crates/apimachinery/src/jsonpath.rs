@@ -1,0 +1,1 @@
+//! JSONPath in Kubernetes' dialect, as printer columns and selectable fields use it.

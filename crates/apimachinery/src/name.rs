@@ -1,0 +1,1 @@
+//! Names, labels and annotations: what is well formed, in upstream's words.

@@ -1,0 +1,1 @@
+//! Protobuf encodings of built-in kinds, transcoded from and to JSON values.

@@ -1,0 +1,1 @@
+//! Resource quantities: exact arithmetic and the canonical form.

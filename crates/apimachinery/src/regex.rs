@@ -1,0 +1,1 @@
+//! Regular expressions with Go's syntax and meaning.

@@ -1,0 +1,1 @@
+//! Structural schemas of custom resources: their own validity, and what they do to values.

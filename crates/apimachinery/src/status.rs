@@ -1,0 +1,1 @@
+//! `metav1.Status`: how the API says no.

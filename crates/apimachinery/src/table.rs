@@ -1,0 +1,1 @@
+//! Tables: the columns and rows that `kubectl get` prints.

@@ -1,0 +1,1 @@
+//! Revisioned bytes with watch.
