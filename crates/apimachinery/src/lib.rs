@@ -22,3 +22,6 @@ pub mod status;
 pub mod table;
 pub mod time;
 pub mod yaml;
+
+#[cfg(test)]
+mod fixtures;

@@ -1,0 +1,188 @@
+//! An API endpoint spoken to in raw HTTP: what is sent and what comes back, byte for byte.
+//!
+//! Authentication and TLS are the kubeconfig's business and are done by `kube`; nothing else of
+//! `kube` touches a request or an answer.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use http::{HeaderMap, Method, header};
+use kube::client::Body;
+use serde_json::Value;
+
+/// Who we say we are; upstream names the field manager of a plain write after it.
+const USER_AGENT: &str = "kubewright-conformance/1";
+
+/// How often a state that must come is looked for.
+const POLL: Duration = Duration::from_millis(20);
+
+#[derive(Clone)]
+pub struct Endpoint {
+    client: kube::Client,
+}
+
+/// One request. The target is path and query, as they go on the wire.
+#[derive(Clone, Debug)]
+pub struct Request {
+    method: Method,
+    target: String,
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+/// One whole answer, whatever its status.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub bytes: Vec<u8>,
+}
+
+impl Endpoint {
+    /// The current context of `KUBECONFIG` (or of the user's own kubeconfig).
+    pub async fn from_kubeconfig() -> Result<Self> {
+        let config = kube::Config::infer().await.context("read kubeconfig")?;
+        let client = kube::Client::try_from(config).context("set up the client")?;
+        Ok(Self { client })
+    }
+
+    /// Sends one request and reads the whole answer; only a broken connection is an error.
+    pub async fn send(&self, request: &Request) -> Result<Answer> {
+        let response =
+            self.client.send(request.to_http()?).await.with_context(|| request.line())?;
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect_bytes().await.with_context(|| request.line())?.to_vec();
+        Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, bytes })
+    }
+
+    /// Asks again and again until `done` is content with the answer.
+    pub async fn poll(
+        &self,
+        request: &Request,
+        patience: Duration,
+        done: impl Fn(&Answer) -> bool,
+    ) -> Result<Answer> {
+        let deadline = tokio::time::Instant::now() + patience;
+        loop {
+            let answer = self.send(request).await?;
+            if done(&answer) {
+                return Ok(answer);
+            }
+            if tokio::time::Instant::now() > deadline {
+                bail!("{}: not as awaited after {patience:?}: {answer}", request.line());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+}
+
+impl Request {
+    pub fn new(method: Method, target: impl Into<String>) -> Self {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::USER_AGENT, header::HeaderValue::from_static(USER_AGENT));
+        headers.insert(header::ACCEPT, header::HeaderValue::from_static("application/json"));
+        Self { method, target: target.into(), headers, body: Vec::new() }
+    }
+
+    pub fn get(target: impl Into<String>) -> Self {
+        Self::new(Method::GET, target)
+    }
+
+    pub fn post(target: impl Into<String>, body: &Value) -> Self {
+        Self::new(Method::POST, target).json(body)
+    }
+
+    pub fn put(target: impl Into<String>, body: &Value) -> Self {
+        Self::new(Method::PUT, target).json(body)
+    }
+
+    pub fn delete(target: impl Into<String>) -> Self {
+        Self::new(Method::DELETE, target)
+    }
+
+    pub fn merge_patch(target: impl Into<String>, body: &Value) -> Self {
+        Self::new(Method::PATCH, target).json(body).content_type("application/merge-patch+json")
+    }
+
+    pub fn json(self, body: &Value) -> Self {
+        self.body(body.to_string()).content_type("application/json")
+    }
+
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    pub fn content_type(self, media_type: &str) -> Self {
+        self.header(header::CONTENT_TYPE, media_type)
+    }
+
+    pub fn accept(self, media_types: &str) -> Self {
+        self.header(header::ACCEPT, media_types)
+    }
+
+    /// # Panics
+    /// When `value` cannot be a header's value.
+    pub fn header(mut self, name: header::HeaderName, value: &str) -> Self {
+        let value = value.parse().expect("a header value is visible ASCII");
+        self.headers.insert(name, value);
+        self
+    }
+
+    /// Method and target, to name the request in messages.
+    pub fn line(&self) -> String {
+        format!("{} {}", self.method, self.target)
+    }
+
+    fn to_http(&self) -> Result<http::Request<Body>> {
+        let mut request = http::Request::builder()
+            .method(self.method.clone())
+            .uri(&self.target)
+            .body(Body::from(self.body.clone()))
+            .with_context(|| self.line())?;
+        *request.headers_mut() = self.headers.clone();
+        Ok(request)
+    }
+}
+
+impl Answer {
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    pub fn json(&self) -> Result<Value> {
+        serde_json::from_slice(&self.bytes).with_context(|| format!("answer is not JSON: {self}"))
+    }
+
+    /// The whole media type, with its parameters.
+    pub fn content_type(&self) -> &str {
+        self.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("")
+    }
+
+    /// The texts of all `Warning: 299` headers, in order.
+    pub fn warnings(&self) -> Vec<String> {
+        self.headers
+            .get_all(header::WARNING)
+            .iter()
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+            .map(|value| warning_text(&value).unwrap_or(value))
+            .collect()
+    }
+}
+
+impl std::fmt::Display for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.status, String::from_utf8_lossy(&self.bytes).trim_end())
+    }
+}
+
+/// The quoted text of `299 - "text"`, unescaped.
+fn warning_text(header: &str) -> Option<String> {
+    let quoted = header.strip_prefix("299 - \"")?.strip_suffix('"')?;
+    let mut text = String::new();
+    let mut chars = quoted.chars();
+    while let Some(char) = chars.next() {
+        text.push(if char == '\\' { chars.next()? } else { char });
+    }
+    Some(text)
+}
