@@ -213,6 +213,16 @@ impl Error {
         Error::new(ErrorKind::TooMany, path, Some(found.into()), detail)
     }
 
+    pub fn too_few(path: &Path<'_>, found: usize, items_min: usize) -> Self {
+        let detail = format!("must have at least {}", count(items_min, "item"));
+        Error::new(ErrorKind::TooFew, path, Some(found.into()), detail)
+    }
+
+    pub fn too_short(path: &Path<'_>, value: impl Into<Value>, characters_min: usize) -> Self {
+        let detail = format!("must be at least {}", count(characters_min, "character"));
+        Error::new(ErrorKind::TooShort, path, Some(value.into()), detail)
+    }
+
     /// The message without the field: what stands in the `message` of a `Status` cause.
     pub fn body(&self) -> String {
         let mut body = self.kind.words().to_owned();
@@ -220,6 +230,10 @@ impl Error {
             body.push_str(": ");
             match value {
                 Value::String(text) => body.push_str(&json::go_quote(text)),
+                // Upstream prints a float here as Go's `%v` does, not as JSON.
+                Value::Number(number) if number.is_f64() => {
+                    body.push_str(&json::go_float(number.as_f64().expect("it is one")));
+                }
                 other => body.push_str(&json::to_string(other)),
             }
         }
@@ -245,49 +259,4 @@ fn count(n: usize, noun: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn check(error: Error, expected: &str) {
-        assert_eq!(error.to_string(), expected);
-    }
-
-    #[test]
-    fn an_error_reads_as_upstream_writes_it() {
-        let spec = Path::new("spec");
-        let containers = spec.child("containers");
-        let first = containers.index(0);
-        check(Error::required(&first.child("name"), ""), "spec.containers[0].name: Required value");
-        check(
-            Error::invalid(&first.child("name"), "A", "must be lower case"),
-            r#"spec.containers[0].name: Invalid value: "A": must be lower case"#,
-        );
-        check(
-            Error::not_supported(&spec.child("restartPolicy"), "Maybe", &["Always", "Never"]),
-            r#"spec.restartPolicy: Unsupported value: "Maybe": supported values: "Always", "Never""#,
-        );
-        check(
-            Error::duplicate(&spec.child("ports").index(1), json!({"port": 1})),
-            r#"spec.ports[1]: Duplicate value: {"port":1}"#,
-        );
-        check(
-            Error::too_long(&Path::new("metadata").child("annotations"), 262144),
-            "metadata.annotations: Too long: may not be more than 262144 bytes",
-        );
-        check(
-            Error::too_many(&spec.child("ports"), 3, 1),
-            "spec.ports: Too many: 3: must have at most 1 item",
-        );
-        check(
-            Error::forbidden(&spec.child("selector").key("a.b/c"), "field is immutable"),
-            "spec.selector[a.b/c]: Forbidden: field is immutable",
-        );
-    }
-
-    #[test]
-    fn the_root_prints_as_nil() {
-        check(Error::required(&Path::ROOT, "name"), "<nil>: Required value: name");
-    }
-}
+mod tests;

@@ -2,17 +2,27 @@
 //!
 //! The tree is `serde_json`'s, with keys in the order they came: unknown fields, key order and
 //! the difference between `1` and `1.0` survive. What `serde_json` leaves out is here: duplicate
-//! keys are reported with their path, numbers and strings are written as Go writes them.
+//! and unknown fields are reported with their path, malformed input is refused in Go's words,
+//! numbers and strings are written as Go writes them.
+
+mod decode;
+mod encode;
+mod printable;
+mod quote;
+pub mod strict;
 
 pub use serde_json::{Map, Number, Value};
 
-// Both are placeholders until the codec below them is complete.
-/// The value as Go's `encoding/json` writes it.
-pub fn to_string(value: &Value) -> String {
-    value.to_string()
+pub use decode::{DEPTH_MAX, DecodeError, Decoded, decode, decode_shaped};
+pub use encode::{go_float, to_string, to_string_pretty, to_vec};
+pub use quote::{go_quote, go_quote_byte};
+
+/// Puts the keys of every object in the order of their bytes, as Go prints a map.
+///
+/// Custom resources are maps all the way down upstream, so this is the order they travel in.
+pub fn sort_keys(value: &mut Value) {
+    value.sort_all_objects();
 }
 
-/// The string between double quotes, as Go's `%q` prints it.
-pub fn go_quote(text: &str) -> String {
-    format!("{text:?}")
-}
+#[cfg(test)]
+mod tests;
