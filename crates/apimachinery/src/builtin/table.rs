@@ -1,0 +1,257 @@
+//! Reads `data/types.txt`.
+//!
+//! One line per kind, named type and field. The lines of a struct's fields follow it, in Go's order:
+//! name, number in protobuf, Go type and facts, separated by tabs. The file is ours, so a line that
+//! cannot be read is a bug.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::{Field, FieldId, Kind, Patch, SchemaOr, Topology, Ty, Type, TypeId};
+
+pub(super) static TABLE: LazyLock<Table> =
+    LazyLock::new(|| Table::parse(include_str!("../../data/types.txt")));
+
+/// The kind of this name. Kinds of `meta/v1` that travel in every group (options, `Status`,
+/// `WatchEvent`) are found in each.
+pub fn kind(group: &str, version: &str, kind: &str) -> Option<&'static Kind> {
+    let table = &*TABLE;
+    let found = table.index.get(&(group, version, kind)).or_else(|| {
+        let everywhere = table.index.get(&("", "v1", kind))?;
+        let ty = table.kinds[*everywhere].ty();
+        ty.name.starts_with(META).then_some(everywhere)
+    })?;
+    Some(&table.kinds[*found])
+}
+
+/// Every kind, in the order of group, version and name.
+pub fn kinds() -> &'static [Kind] {
+    &TABLE.kinds
+}
+
+const META: &str = "k8s.io/apimachinery/pkg/apis/meta/v1.";
+
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) types: Vec<Type>,
+    kinds: Vec<Kind>,
+    index: HashMap<(&'static str, &'static str, &'static str), usize>,
+}
+
+/// What a name in the file stands for.
+enum Named {
+    Struct(TypeId),
+    /// Another Go type, as in `type PodPhase string`.
+    Alias(&'static str),
+}
+
+impl Table {
+    fn parse(text: &'static str) -> Self {
+        let names = names(text);
+        let mut types: Vec<Type> = Vec::with_capacity(names.len());
+        let mut kinds = Vec::new();
+        let mut index = HashMap::new();
+        for line in text.lines() {
+            if let Some(field) = line.strip_prefix('\t') {
+                let row = types.last_mut().expect("fields follow their struct");
+                row.fields.push(parse_field(field, &names));
+            } else if let Some(declaration) = line.strip_prefix("type ") {
+                types.extend(parse_struct(declaration));
+            } else if let Some(line) = line.strip_prefix("kind ") {
+                let kind = parse_kind(line, &names);
+                index.insert((kind.group, kind.version, kind.kind), kinds.len());
+                kinds.push(kind);
+            }
+        }
+        link(&mut types);
+        Self { types, kinds, index }
+    }
+}
+
+/// The declared names. Structs are numbered as they come.
+fn names(text: &'static str) -> HashMap<&'static str, Named> {
+    let mut structs = 0..;
+    text.lines()
+        .filter_map(|line| line.strip_prefix("type ")?.split_once(' '))
+        .map(|(name, of)| {
+            let named = if of.starts_with("struct") {
+                Named::Struct(TypeId(structs.next().expect("there are few structs")))
+            } else {
+                Named::Alias(of)
+            };
+            (name, named)
+        })
+        .collect()
+}
+
+fn parse_kind(line: &'static str, names: &HashMap<&'static str, Named>) -> Kind {
+    let mut words = line.split(' ');
+    let mut word = || words.next().expect("a kind is a version, a name and a type");
+    let (group, version) = split_api_version(word());
+    let kind = word();
+    match names[word()] {
+        Named::Struct(ty) => Kind { group, version, kind, ty },
+        Named::Alias(_) => panic!("kind {kind} is not a struct"),
+    }
+}
+
+pub(super) fn split_api_version(api_version: &str) -> (&str, &str) {
+    api_version.split_once('/').unwrap_or(("", api_version))
+}
+
+fn parse_struct(declaration: &'static str) -> Option<Type> {
+    let (name, of) = declaration.split_once(' ').expect("a type has a name");
+    let facts = of.strip_prefix("struct")?;
+    Some(Type {
+        name,
+        fields: Vec::new(),
+        atomic: facts == " atomic",
+        members: Vec::new(),
+        names: Vec::new(),
+        numbers: Vec::new(),
+    })
+}
+
+fn parse_field(line: &'static str, names: &HashMap<&'static str, Named>) -> Field {
+    let mut columns = line.split('\t');
+    let mut column = || columns.next().expect("a field is a name, a number and a type");
+    let (json, number, go) = (column(), column(), column());
+    let inline = json == "-";
+    let mut field = Field {
+        json: if inline { "" } else { json },
+        proto: number.parse().ok(),
+        ty: parse_ty(go.strip_prefix('*').unwrap_or(go), names),
+        go,
+        pointer: go.starts_with('*'),
+        omitempty: false,
+        omitzero: false,
+        inline,
+        wrapped: false,
+        required: false,
+        patch: Patch::default(),
+        topology: Topology::Unmarked,
+        enum_values: Vec::new(),
+        default: None,
+    };
+    for fact in columns {
+        let (name, value) = fact.split_once('=').unwrap_or((fact, ""));
+        match name {
+            "omitempty" => field.omitempty = true,
+            "omitzero" => field.omitzero = true,
+            "wrapped" => field.wrapped = true,
+            "required" => field.required = true,
+            "patch" => parse_strategies(&mut field.patch, value),
+            "key" => field.patch.merge_key = Some(value),
+            "list" | "map" => field.topology = parse_topology(value),
+            "keys" => field.topology = Topology::Map(value.split(',').collect()),
+            "enum" => field.enum_values = value.split(',').collect(),
+            "default" => {
+                field.default = Some(serde_json::from_str(value).expect("defaults are JSON"));
+            }
+            _ => panic!("unknown fact {fact}"),
+        }
+    }
+    field
+}
+
+fn parse_strategies(patch: &mut Patch, strategies: &str) {
+    for strategy in strategies.split(',') {
+        match strategy {
+            "merge" => patch.merge = true,
+            "replace" => patch.replace = true,
+            "retainKeys" => patch.retain_keys = true,
+            _ => panic!("unknown patch strategy {strategy}"),
+        }
+    }
+}
+
+fn parse_topology(marker: &str) -> Topology {
+    match marker {
+        "atomic" => Topology::Atomic,
+        "granular" => Topology::Granular,
+        "set" => Topology::Set,
+        // Its keys are the next fact of the line.
+        "map" => Topology::Map(Vec::new()),
+        _ => panic!("unknown list or map type {marker}"),
+    }
+}
+
+fn parse_ty(go: &'static str, names: &HashMap<&'static str, Named>) -> Ty {
+    if go == "[]uint8" {
+        return Ty::Bytes;
+    }
+    if let Some(element) = go.strip_prefix("[]") {
+        return Ty::List(Box::new(parse_ty(element, names)));
+    }
+    if let Some((_, element)) = go.strip_prefix("map[").and_then(|map| map.split_once(']')) {
+        return Ty::Map(Box::new(parse_ty(element, names)));
+    }
+    if let Some(named) = names.get(go) {
+        return match named {
+            Named::Struct(id) => Ty::Struct(*id),
+            Named::Alias(of) => parse_ty(of, names),
+        };
+    }
+    match go {
+        "bool" => Ty::Bool,
+        "int32" => Ty::Int32,
+        "int64" => Ty::Int64,
+        "float64" => Ty::Float64,
+        "string" => Ty::String,
+        "any" => Ty::Json,
+        _ => parse_special(go, names),
+    }
+}
+
+/// The types whose JSON is not what their Go fields say.
+fn parse_special(go: &'static str, names: &HashMap<&'static str, Named>) -> Ty {
+    let (package, name) = go.rsplit_once('.').expect("special types have packages");
+    let or = |or: SchemaOr| {
+        let schema = format!("{package}.JSONSchemaProps");
+        match names[schema.as_str()] {
+            Named::Struct(id) => Ty::SchemaOr(or, id),
+            Named::Alias(_) => panic!("{schema} is not a struct"),
+        }
+    };
+    match name {
+        "Time" => Ty::Time,
+        "MicroTime" => Ty::MicroTime,
+        "Duration" => Ty::Duration,
+        "Quantity" => Ty::Quantity,
+        "IntOrString" => Ty::IntOrString,
+        "RawExtension" => Ty::RawExtension,
+        "FieldsV1" => Ty::FieldsV1,
+        "JSON" => Ty::Json,
+        "JSONSchemaPropsOrArray" => or(SchemaOr::Schemas),
+        "JSONSchemaPropsOrBool" => or(SchemaOr::Bool),
+        "JSONSchemaPropsOrStringArray" => or(SchemaOr::Strings),
+        _ => panic!("unknown type {go}"),
+    }
+}
+
+/// Fills in the lists by which fields are found.
+fn link(types: &mut [Type]) {
+    for row in 0..types.len() {
+        let mut members = Vec::new();
+        collect_members(types, TypeId(row as u32), &mut members);
+        let mut names = members.clone();
+        names.sort_by_key(|id| types[id.0.0 as usize].fields[id.1 as usize].json);
+        let fields = &types[row].fields;
+        let mut numbers: Vec<u32> = (0..fields.len() as u32)
+            .filter(|&position| fields[position as usize].proto.is_some())
+            .collect();
+        numbers.sort_by_key(|&position| fields[position as usize].proto);
+        types[row].members = members;
+        types[row].names = names;
+        types[row].numbers = numbers;
+    }
+}
+
+fn collect_members(types: &[Type], id: TypeId, members: &mut Vec<FieldId>) {
+    for (position, field) in types[id.0 as usize].fields.iter().enumerate() {
+        match field.ty {
+            Ty::Struct(inner) if field.inline => collect_members(types, inner, members),
+            _ => members.push(FieldId(id, position as u32)),
+        }
+    }
+}
