@@ -1,4 +1,4 @@
-//! The table in `fixtures/regex/go.json` holds what Go 1.26 says about each pattern and text.
+//! The table in `go.json` holds what Go 1.26 says about each pattern and text.
 
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ struct Row {
 }
 
 fn rows() -> Vec<Row> {
-    serde_json::from_str(include_str!("../../fixtures/regex/go.json")).expect("the table is JSON")
+    serde_json::from_str(include_str!("go.json")).expect("the table is JSON")
 }
 
 #[test]
