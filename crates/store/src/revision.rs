@@ -1,0 +1,168 @@
+//! Revisions: the numbers, the values they stand for, and the events between them.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::Key;
+
+/// The global number of a change; `resourceVersion` in the API. An empty store is at
+/// [`Revision::FIRST`], and the first change is the one after it, as in etcd.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Revision(i64);
+
+/// A value as it was written by one change.
+pub struct Rev<I> {
+    pub key: Key,
+    /// The change that wrote this value.
+    pub revision: Revision,
+    /// The change that created the key; later ones keep it.
+    pub created: Revision,
+    pub value: Bytes,
+    /// When the store may remove the key, in the time of [`crate::Clock`].
+    pub deadline: Option<Duration>,
+    /// What [`crate::Config::extract`] said about the value.
+    pub extracted: I,
+    renderings: Renderings,
+}
+
+/// A change as watchers see it.
+pub struct Event<I> {
+    /// The change itself; for a deletion it is younger than what was deleted.
+    pub revision: Revision,
+    pub key: Key,
+    /// The value written, none for a deletion.
+    pub current: Option<Arc<Rev<I>>>,
+    /// The value replaced or deleted, none for a creation.
+    pub previous: Option<Arc<Rev<I>>>,
+    renderings: Renderings,
+}
+
+/// Names a rendering of a value or event: three numbers that the owner of the store chooses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Form {
+    pub version: u64,
+    pub schema: u64,
+    pub encoding: u64,
+}
+
+/// Renderings made so far. Most revisions never have one, so it is a pointer until then.
+#[derive(Default)]
+struct Renderings(OnceLock<Box<Mutex<Vec<(Form, Bytes)>>>>);
+
+impl Revision {
+    /// Where an empty store stands.
+    pub const FIRST: Self = Self(1);
+
+    pub const fn new(revision: i64) -> Self {
+        Self(revision)
+    }
+
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+
+    pub(crate) const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl<I> Rev<I> {
+    pub(crate) fn new(
+        key: Key,
+        revision: Revision,
+        created: Revision,
+        value: Bytes,
+        deadline: Option<Duration>,
+        extracted: I,
+    ) -> Self {
+        let renderings = Renderings::default();
+        Self { key, revision, created, value, deadline, extracted, renderings }
+    }
+
+    /// The value in another form: made by `render` the first time, kept with the revision.
+    ///
+    /// Whoever asks meanwhile for any form of this revision waits, so `render` must only compute.
+    pub fn rendered<E>(
+        &self,
+        form: Form,
+        render: impl FnOnce() -> Result<Bytes, E>,
+    ) -> Result<Bytes, E> {
+        self.renderings.get_or_make(form, render)
+    }
+}
+
+impl<I> Event<I> {
+    pub(crate) fn new(
+        key: Key,
+        revision: Revision,
+        current: Option<Arc<Rev<I>>>,
+        previous: Option<Arc<Rev<I>>>,
+    ) -> Self {
+        Self { revision, key, current, previous, renderings: Renderings::default() }
+    }
+
+    /// The event in some form, for instance framed for the wire: made by `render` the first
+    /// time, then shared by all watchers.
+    pub fn rendered<E>(
+        &self,
+        form: Form,
+        render: impl FnOnce() -> Result<Bytes, E>,
+    ) -> Result<Bytes, E> {
+        self.renderings.get_or_make(form, render)
+    }
+}
+
+impl Renderings {
+    fn get_or_make<E>(
+        &self,
+        form: Form,
+        render: impl FnOnce() -> Result<Bytes, E>,
+    ) -> Result<Bytes, E> {
+        // A panic in `render` leaves the list as it was, so poison says nothing.
+        let mut made =
+            self.0.get_or_init(Default::default).lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, bytes)) = made.iter().find(|(known, _)| *known == form) {
+            return Ok(bytes.clone());
+        }
+        let bytes = render()?;
+        made.push((form, bytes.clone()));
+        Ok(bytes)
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<I> fmt::Debug for Rev<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rev")
+            .field("key", &self.key)
+            .field("revision", &self.revision)
+            .field("created", &self.created)
+            .field("value_bytes", &self.value.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<I> fmt::Debug for Event<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Event")
+            .field("revision", &self.revision)
+            .field("key", &self.key)
+            .field("current", &self.current.as_ref().map(|rev| rev.revision))
+            .field("previous", &self.previous.as_ref().map(|rev| rev.revision))
+            .finish_non_exhaustive()
+    }
+}
