@@ -15,6 +15,7 @@ pub use serde_json::{Map, Number, Value};
 
 pub use decode::{DEPTH_MAX, DecodeError, Decoded, decode, decode_shaped};
 pub use encode::{go_float, to_string, to_string_pretty, to_vec};
+pub(crate) use printable::is_printable;
 pub use quote::{go_quote, go_quote_byte};
 
 /// Puts the keys of every object in the order of their bytes, as Go prints a map.

@@ -1,1 +1,4 @@
-//! Label and field selectors.
+//! Which objects a request or another object means: by label, or by field.
+
+pub mod field;
+pub mod label;

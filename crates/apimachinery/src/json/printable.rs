@@ -5,7 +5,7 @@
 //! and the text of an error message is compared byte for byte.
 
 /// Whether Go's `strconv.IsPrint` holds.
-pub(super) fn is_printable(character: char) -> bool {
+pub(crate) fn is_printable(character: char) -> bool {
     let code = u32::from(character);
     if code < 0x80 {
         return (0x20..0x7f).contains(&code);
