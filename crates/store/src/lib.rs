@@ -46,6 +46,8 @@
 //! There are no transactions over several keys: the Kubernetes API has none, and one revision
 //! per change keeps every revision a place where a watch can resume.
 
+pub mod etcd;
+
 mod commit;
 mod config;
 mod engine;
