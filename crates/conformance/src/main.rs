@@ -34,8 +34,15 @@ enum Command {
 }
 
 #[tokio::main]
-async fn main() -> Result<ExitCode> {
-    match Args::parse().command {
+async fn main() -> ExitCode {
+    run(Args::parse().command).await.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+async fn run(command: Command) -> Result<ExitCode> {
+    match command {
         Command::Record { dir, check, jobs, only } => {
             let endpoint = Endpoint::from_kubeconfig().await?;
             let mode = if check { record::Mode::Compare } else { record::Mode::Write };

@@ -1,1 +1,73 @@
-fn main() {}
+//! `cargo xtask`: the chores of this repository.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use kubewright_xtask::{record, upstream};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Args {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Upstream Kubernetes and etcd as real binaries.
+    #[command(subcommand)]
+    Upstream(Upstream),
+    /// Ask upstream the cases in `crates/apimachinery/fixtures` and keep its answers.
+    Record {
+        /// Ask the endpoint of KUBECONFIG instead of an upstream of our own.
+        #[arg(long)]
+        here: bool,
+        /// Write nothing; fail when an answer differs from the recorded one.
+        #[arg(long)]
+        check: bool,
+        /// Only these: `AREA` or `AREA/CASE`.
+        only: Vec<String>,
+    },
+    /// Become a program that ends when its parent does; for our own use.
+    #[command(hide = true)]
+    ExecWithParent {
+        parent: u32,
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        command: Vec<OsString>,
+    },
+}
+
+#[derive(Subcommand)]
+enum Upstream {
+    /// Build the binaries into the user's cache folder, unless they are there.
+    Build,
+    /// Run a command beside a fresh upstream, with KUBECONFIG set; then stop it all.
+    Run {
+        /// Also start these.
+        #[arg(long, value_delimiter = ',', value_name = "COMPONENT")]
+        with: Vec<upstream::Extra>,
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
+}
+
+fn main() -> ExitCode {
+    run(Args::parse().chore).unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(chore: Chore) -> Result<ExitCode> {
+    match chore {
+        Chore::Upstream(Upstream::Build) => {
+            println!("{}", upstream::build()?.display());
+            Ok(ExitCode::SUCCESS)
+        }
+        Chore::Upstream(Upstream::Run { with, command }) => upstream::run(&with, &command),
+        Chore::Record { here, check, only } => record::run(here, check, &only),
+        Chore::ExecWithParent { parent, command } => upstream::exec_with_parent(parent, &command),
+    }
+}
