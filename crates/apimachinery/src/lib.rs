@@ -25,3 +25,6 @@ pub mod yaml;
 
 #[cfg(test)]
 mod fixtures;
+
+#[cfg(test)]
+mod oracle;

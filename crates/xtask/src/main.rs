@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use kubewright_xtask::{record, upstream};
+use kubewright_xtask::{oracle, record, upstream};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
@@ -29,6 +29,12 @@ enum Chore {
         check: bool,
         /// Only these: `AREA` or `AREA/CASE`.
         only: Vec<String>,
+    },
+    /// Put random input to `apimachinery` and to upstream's own libraries, and compare.
+    Oracle {
+        /// How many questions a test asks.
+        #[arg(long, default_value_t = 5_000)]
+        cases: u32,
     },
     /// Become a program that ends when its parent does; for our own use.
     #[command(hide = true)]
@@ -68,6 +74,7 @@ fn run(chore: Chore) -> Result<ExitCode> {
         }
         Chore::Upstream(Upstream::Run { with, command }) => upstream::run(&with, &command),
         Chore::Record { here, check, only } => record::run(here, check, &only),
+        Chore::Oracle { cases } => oracle::run(cases),
         Chore::ExecWithParent { parent, command } => upstream::exec_with_parent(parent, &command),
     }
 }

@@ -7,7 +7,7 @@ mod authority;
 mod process;
 mod run;
 
-pub use self::assets::build;
+pub use self::assets::{build, compile};
 pub use self::process::exec_with_parent;
 pub use self::run::run;
 

@@ -57,7 +57,8 @@ pub enum UnsupportedField {
 }
 
 impl Selector {
-    /// Reads the text of a query. Terms come out in the order of their texts.
+    /// Reads the text of a query. Terms come out in the order of their texts; one that names
+    /// neither field nor value asks for nothing.
     pub fn parse(selector: &str) -> Result<Self, ParseError> {
         let mut parts = split_terms(selector);
         parts.sort_unstable();
@@ -68,7 +69,9 @@ impl Selector {
             })?;
             Ok(Term { field: field.to_owned(), operator, value: unescape(value)? })
         });
-        Ok(Selector { terms: terms.collect::<Result<_, _>>()? })
+        let mut terms = terms.collect::<Result<Vec<_>, _>>()?;
+        terms.retain(|term| !term.field.is_empty() || !term.value.is_empty());
+        Ok(Selector { terms })
     }
 
     /// `field` gives the text of an object's field, empty when it is not there.

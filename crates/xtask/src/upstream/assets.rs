@@ -104,7 +104,8 @@ fn linker_flags() -> String {
     ["-s -w".to_owned()].into_iter().chain(stamps).collect::<Vec<_>>().join(" ")
 }
 
-fn compile(package: &str, output: &Path) -> Result<()> {
+/// Builds a program of the Go module.
+pub fn compile(package: &str, output: &Path) -> Result<()> {
     eprintln!("building {package}");
     let status = Command::new("go")
         .args(["build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags"])

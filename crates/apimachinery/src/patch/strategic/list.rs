@@ -141,14 +141,15 @@ impl Parts {
     }
 }
 
-/// Refuses a patch whose items are not all in the order list, or not in that order. Items that
-/// carry a directive may be anywhere.
+/// Refuses a patch whose items are not all in the order list, or not in that order. Items to be
+/// deleted may be anywhere, other directives before the last item of the order list.
 pub(super) fn check_order(patch: &[Value], order: &[Value], merge_key: &str) -> Result<(), Error> {
     if patch.is_empty() || order.is_empty() {
         return Ok(());
     }
-    let mut next = patch.iter().filter(|item| !has_directive(item)).peekable();
+    let mut next = patch.iter().filter(|item| !is_deletion(item)).peekable();
     for item in order {
+        while next.next_if(|item| has_directive(item)).is_some() {}
         let Some(wanted) = next.peek() else { break };
         if key_of(wanted, merge_key)? == key_of(item, merge_key)? {
             next.next();
