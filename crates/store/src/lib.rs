@@ -46,12 +46,15 @@
 //! There are no transactions over several keys: the Kubernetes API has none, and one revision
 //! per change keeps every revision a place where a watch can resume.
 
-pub mod etcd;
-
+mod backup;
 mod commit;
 mod config;
+#[cfg(test)]
+mod contract;
+pub mod embedded;
 mod engine;
 mod error;
+pub mod etcd;
 mod expiry;
 mod history;
 mod image;
@@ -63,6 +66,7 @@ mod store;
 mod watch;
 mod write;
 
+pub use backup::{BackupError, RestoreError, restore};
 pub use config::{Clock, Config, HistoryBounds};
 pub use error::{DeleteError, PutError, RangeError, Unavailable, UpdateError, WatchError};
 pub use image::{Range, Snapshot};

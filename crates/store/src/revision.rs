@@ -50,7 +50,9 @@ pub struct Form {
 
 /// Renderings made so far. Most revisions never have one, so it is a pointer until then.
 #[derive(Default)]
-struct Renderings(OnceLock<Box<Mutex<Vec<(Form, Bytes)>>>>);
+struct Renderings(OnceLock<Box<Made>>);
+
+type Made = Mutex<Vec<(Form, Bytes)>>;
 
 impl Revision {
     /// Where an empty store stands.

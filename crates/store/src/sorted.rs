@@ -20,7 +20,6 @@ pub(crate) type Chunk<I> = Vec<Arc<Rev<I>>>;
 pub(crate) struct Sorted<I> {
     /// None is empty; keys rise within a chunk and from chunk to chunk.
     chunks: Arc<Vec<Arc<Chunk<I>>>>,
-    len: usize,
 }
 
 /// Part of a chunk.
@@ -42,7 +41,6 @@ impl<I> Sorted<I> {
     pub(crate) fn from_sorted(revs: impl IntoIterator<Item = Arc<Rev<I>>>) -> Self {
         let mut chunks: Vec<Arc<Chunk<I>>> = Vec::new();
         let mut open: Chunk<I> = Vec::new();
-        let mut len = 0;
         for rev in revs {
             debug_assert!(open.last().is_none_or(|last| last.key < rev.key), "keys rise strictly");
             // Three quarters full, so that the first insertions do not split every chunk.
@@ -50,16 +48,11 @@ impl<I> Sorted<I> {
                 chunks.push(Arc::new(std::mem::take(&mut open)));
             }
             open.push(rev);
-            len += 1;
         }
         if !open.is_empty() {
             chunks.push(Arc::new(open));
         }
-        Self { chunks: Arc::new(chunks), len }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.len
+        Self { chunks: Arc::new(chunks) }
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Arc<Rev<I>>> {
@@ -83,7 +76,6 @@ impl<I> Sorted<I> {
             return Some(std::mem::replace(present, rev));
         }
         chunk.insert(at.index, rev);
-        self.len += 1;
         if chunk.len() > CHUNK_MAX {
             // A key appended at the end suggests more of them: leave the full chunk behind.
             let appended = at.index + 1 == chunk.len();
@@ -103,7 +95,6 @@ impl<I> Sorted<I> {
         let chunks = Arc::make_mut(&mut self.chunks);
         let chunk = Arc::make_mut(&mut chunks[at.chunk]);
         let removed = chunk.remove(at.index);
-        self.len -= 1;
         if chunk.is_empty() {
             chunks.remove(at.chunk);
         } else if chunk.len() < CHUNK_MIN && at.chunk + 1 < chunks.len() {
@@ -154,13 +145,13 @@ impl<I> Sorted<I> {
 
 impl<I> Default for Sorted<I> {
     fn default() -> Self {
-        Self { chunks: Arc::default(), len: 0 }
+        Self { chunks: Arc::default() }
     }
 }
 
 impl<I> Clone for Sorted<I> {
     fn clone(&self) -> Self {
-        Self { chunks: Arc::clone(&self.chunks), len: self.len }
+        Self { chunks: Arc::clone(&self.chunks) }
     }
 }
 

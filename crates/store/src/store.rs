@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -11,6 +12,9 @@ use crate::{
     Change, Config, DeleteError, Deleted, Durability, Expect, Key, Put, PutError, RangeError, Rev,
     Revision, Start, Unavailable, UpdateError, Updated, Watch, WatchError,
 };
+
+/// Far beyond any key of Kubernetes, and within what the durable engine can frame.
+const KEY_BYTES_MAX: usize = 8 << 10;
 
 /// Revisioned bytes with watch. A clone is another handle on the same store.
 ///
@@ -92,12 +96,9 @@ impl<I: Send + Sync + 'static> Store<I> {
     /// Writes a value if what is expected holds.
     pub async fn put(&self, put: Put) -> Result<Arc<Rev<I>>, PutError> {
         let Put { key, value, expect, ttl, durability } = put;
-        let limit = self.config().value_bytes_max;
-        if value.len() > limit {
-            return Err(PutError::TooLarge { bytes: value.len(), limit });
-        }
-        let extracted = (self.config().extract)(&key, &value);
-        let action = Action::Put { value, extracted, ttl, durability };
+        let action = self
+            .action(&key, value, ttl, durability)
+            .map_err(|TooLarge { bytes, limit }| PutError::TooLarge { bytes, limit })?;
         match self.writer.write(Draft { key, expect, action }, Conflicts::Visible).await {
             Ok(written) => Ok(written.put()),
             Err(Rejected::Conflict { found, .. }) => Err(PutError::Conflict {
@@ -165,9 +166,9 @@ impl<I: Send + Sync + 'static> Store<I> {
                     self.wait_for(as_of).await.map_err(UpdateError::Unavailable)?;
                     return Ok(Updated::Kept(current));
                 }
-                Change::Put { value, ttl, durability } => {
-                    self.checked_put(key, value, ttl, durability)?
-                }
+                Change::Put { value, ttl, durability } => self
+                    .action(key, value, ttl, durability)
+                    .map_err(|TooLarge { bytes, limit }| UpdateError::TooLarge { bytes, limit })?,
             };
             let draft = Draft { key: key.clone(), expect, action };
             match self.writer.write(draft, Conflicts::Pending).await {
@@ -199,20 +200,27 @@ impl<I: Send + Sync + 'static> Store<I> {
         &self.writer
     }
 
-    fn checked_put<E>(
+    /// Looks at the value, on the caller's time: the committer has better things to do.
+    fn action(
         &self,
         key: &Key,
         value: Bytes,
-        ttl: Option<std::time::Duration>,
+        ttl: Option<Duration>,
         durability: Durability,
-    ) -> Result<Action<I>, UpdateError<E>> {
-        let limit = self.config().value_bytes_max;
-        if value.len() > limit {
-            return Err(UpdateError::TooLarge { bytes: value.len(), limit });
+    ) -> Result<Action<I>, TooLarge> {
+        let limits =
+            [(key.as_str().len(), KEY_BYTES_MAX), (value.len(), self.config().value_bytes_max)];
+        if let Some((bytes, limit)) = limits.into_iter().find(|(bytes, limit)| bytes > limit) {
+            return Err(TooLarge { bytes, limit });
         }
         let extracted = (self.config().extract)(key, &value);
         Ok(Action::Put { value, extracted, ttl, durability })
     }
+}
+
+struct TooLarge {
+    bytes: usize,
+    limit: usize,
 }
 
 impl<'a> Query<'a> {

@@ -50,7 +50,7 @@ proptest! {
             prop_assert_eq!(was.map(|rev| rev.revision.get()), expected);
         }
         for (sorted, model) in [(sorted, model), old] {
-            prop_assert_eq!(sorted.len(), model.len());
+            prop_assert_eq!(sorted.iter().count(), model.len());
             let all: Vec<_> = model.clone().into_iter().collect();
             prop_assert_eq!(keys(&sorted, "", None), all.clone());
             for (key, revision) in &all {

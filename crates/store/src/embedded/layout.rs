@@ -1,0 +1,215 @@
+//! What the files of a store mean. `docs/store-layout.md` says it in full.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{OpenError, io_error};
+use crate::image::Stored;
+use crate::{Key, Revision};
+
+/// The version of the layout that this crate reads and writes.
+pub const LAYOUT: u32 = 1;
+
+/// Sorts before every object.
+pub(crate) const MARKER_KEY: &[u8] = b"!";
+/// Found again in a damaged journal.
+pub(crate) const MARKER_MAGIC: [u8; 8] = *b"\xffkwmark1";
+pub(crate) const MARKER_BYTES: usize = 40;
+
+const OBJECT: u8 = b'k';
+const HEADER: &str = "header";
+const HEADER_TEXT: &str = "kubewright store, layout ";
+const LOCK: &str = "lock";
+const DATA: &str = "data";
+const UNFINISHED: &str = "data.new";
+const RECORD_HEAD: usize = 24;
+
+/// Written with every batch, so that the journal itself says what must not be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Marker {
+    /// The youngest change of the batch.
+    pub(crate) revision: Revision,
+    /// No number above this was used.
+    pub(crate) ceiling: Revision,
+    /// Everything up to this was known to be durable before the batch was written.
+    pub(crate) synced: Revision,
+}
+
+impl Marker {
+    /// Everything up to `revision`, and nothing beyond.
+    pub(crate) fn new(revision: Revision) -> Self {
+        Self { revision, ceiling: revision, synced: revision }
+    }
+
+    pub(crate) fn encode(self) -> [u8; MARKER_BYTES] {
+        let mut bytes = [0; MARKER_BYTES];
+        bytes[..8].copy_from_slice(&MARKER_MAGIC);
+        bytes[8..16].copy_from_slice(&self.revision.get().to_be_bytes());
+        bytes[16..24].copy_from_slice(&self.ceiling.get().to_be_bytes());
+        bytes[24..32].copy_from_slice(&self.synced.get().to_be_bytes());
+        let checksum = xxh3_64(&bytes[..32]);
+        bytes[32..].copy_from_slice(&checksum.to_be_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; MARKER_BYTES] = bytes.try_into().ok()?;
+        let number = |at: usize| bytes[at..at + 8].try_into().map(i64::from_be_bytes).ok();
+        let intact =
+            bytes[..8] == MARKER_MAGIC && bytes[32..] == xxh3_64(&bytes[..32]).to_be_bytes();
+        intact.then_some(Self {
+            revision: Revision::new(number(8)?),
+            ceiling: Revision::new(number(16)?),
+            synced: Revision::new(number(24)?),
+        })
+    }
+}
+
+pub(crate) fn object_key(key: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(1 + key.len());
+    bytes.push(OBJECT);
+    bytes.extend_from_slice(key.as_bytes());
+    bytes
+}
+
+pub(crate) fn encode(
+    revision: Revision,
+    created: Revision,
+    deadline: Option<Duration>,
+    value: &[u8],
+) -> Vec<u8> {
+    let deadline = deadline.map_or(0, |deadline| {
+        // Zero says "none", and nobody sets a deadline in 1970.
+        u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX).max(1)
+    });
+    let mut bytes = Vec::with_capacity(RECORD_HEAD + value.len());
+    bytes.extend_from_slice(&revision.get().to_be_bytes());
+    bytes.extend_from_slice(&created.get().to_be_bytes());
+    bytes.extend_from_slice(&deadline.to_be_bytes());
+    bytes.extend_from_slice(value);
+    bytes
+}
+
+/// The key that [`object_key`] made these bytes of.
+pub(crate) fn object_name(bytes: &[u8]) -> Option<&[u8]> {
+    bytes.strip_prefix(&[OBJECT])
+}
+
+pub(crate) fn decode(key: &[u8], record: &[u8]) -> Option<Stored> {
+    let key = str::from_utf8(key).ok()?;
+    let (head, value) = record.split_first_chunk::<RECORD_HEAD>()?;
+    let number = |at: usize| head[at..at + 8].try_into().map(u64::from_be_bytes).ok();
+    let revision = |at: usize| Some(Revision::new(number(at)?.cast_signed()));
+    Some(Stored {
+        key: Key::from(key),
+        revision: revision(0)?,
+        created: revision(8)?,
+        deadline: Some(number(16)?).filter(|&ms| ms > 0).map(Duration::from_millis),
+        value: Bytes::copy_from_slice(value),
+    })
+}
+
+/// Takes the directory, making it if need be, for as long as the file is held.
+pub(crate) fn lock(dir: &Path) -> Result<File, OpenError> {
+    fs::create_dir_all(dir).map_err(|error| io_error(dir, error))?;
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(dir.join(LOCK))
+        .map_err(|error| io_error(dir, error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::Locked { dir: dir.into() }),
+        Err(TryLockError::Error(error)) => Err(io_error(dir, error)),
+    }
+}
+
+/// Whether `dir` holds a store of this layout; false if it holds nothing or an unfinished one.
+pub(crate) fn exists(dir: &Path) -> Result<bool, OpenError> {
+    let header = match fs::read(dir.join(HEADER)) {
+        Ok(header) => header,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return if is_vacant(dir)? {
+                Ok(false)
+            } else {
+                Err(OpenError::NotAStore { dir: dir.into() })
+            };
+        }
+        Err(error) => return Err(io_error(dir, error)),
+    };
+    let layout = str::from_utf8(&header)
+        .ok()
+        .and_then(|text| text.strip_prefix(HEADER_TEXT)?.strip_suffix('\n')?.parse().ok());
+    match layout {
+        Some(LAYOUT) => Ok(true),
+        Some(found) => Err(OpenError::Layout { dir: dir.into(), found }),
+        None => Err(OpenError::Damaged {
+            path: dir.join(HEADER),
+            what: "it does not name a layout".into(),
+        }),
+    }
+}
+
+pub(crate) fn data(dir: &Path) -> PathBuf {
+    dir.join(DATA)
+}
+
+/// The place to build a store in, emptied.
+pub(crate) fn unfinished(dir: &Path) -> Result<PathBuf, OpenError> {
+    for leftover in [UNFINISHED, DATA] {
+        match fs::remove_dir_all(dir.join(leftover)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(io_error(dir, error)),
+            _ => {}
+        }
+    }
+    Ok(dir.join(UNFINISHED))
+}
+
+/// Declares what was built in [`unfinished`] to be the store.
+pub(crate) fn finish(dir: &Path) -> Result<(), OpenError> {
+    let finish = || {
+        fs::rename(dir.join(UNFINISHED), dir.join(DATA))?;
+        sync_directory(dir)?;
+        write_durably(&dir.join(HEADER), format!("{HEADER_TEXT}{LAYOUT}\n").as_bytes())?;
+        // The directory's own name must last as well.
+        dir.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), sync_directory)
+    };
+    finish().map_err(|error| io_error(dir, error))
+}
+
+/// Writes a file that is there completely or not at all.
+fn write_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let new = path.with_extension("new");
+    let mut file = File::create(&new)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&new, path)?;
+    path.parent().map_or(Ok(()), sync_directory)
+}
+
+pub(crate) fn sync_directory(dir: &Path) -> std::io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+/// Whether there is nothing in `dir` but what an interrupted creation leaves.
+fn is_vacant(dir: &Path) -> Result<bool, OpenError> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(io_error(dir, error)),
+    };
+    for entry in entries {
+        let name = entry.map_err(|error| io_error(dir, error))?.file_name();
+        let ours = [LOCK, DATA, UNFINISHED, "header.new"].iter().any(|ours| name == *ours);
+        if !ours {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
