@@ -5,6 +5,8 @@
 //! built-in object (strict decoding, normal form, protobuf, strategic merge, server-side apply)
 //! walks this table.
 
+mod draft;
+mod duration;
 mod resource;
 mod table;
 
@@ -13,6 +15,8 @@ mod tests;
 
 use serde_json::Value;
 
+pub(crate) use draft::{Draft, zero_of};
+pub use duration::{format_duration, parse_duration};
 pub use resource::{Priority, Resource, Storage, Subresource, Version, resource, versions};
 pub use table::{kind, kinds};
 
@@ -35,9 +39,9 @@ pub struct Type {
     pub atomic: bool,
     /// Every field that appears in this struct's JSON, inlined ones too, in Go's order.
     members: Vec<FieldId>,
-    /// The same, in the order of their names.
-    names: Vec<FieldId>,
-    /// Positions in `fields`, in the order of their numbers in protobuf.
+    /// Positions in `members`, in the order of names.
+    names: Vec<u32>,
+    /// Positions in `fields`, in the order of numbers in protobuf.
     numbers: Vec<u32>,
 }
 
@@ -68,6 +72,9 @@ pub struct Field {
     /// What the value, or each element of a list or map, may be; empty when it may be anything.
     pub enum_values: Vec<&'static str>,
     pub default: Option<Value>,
+    /// Its position among the members of the struct that declares it; when inlined, that of the
+    /// first of its own members.
+    member: u32,
 }
 
 /// What a field holds.
@@ -162,11 +169,24 @@ impl FieldId {
     }
 }
 
+impl Field {
+    /// Its position in a draft of a struct whose own members start at `base`.
+    pub(crate) fn slot(&self, base: usize) -> usize {
+        base + self.member as usize
+    }
+}
+
 impl Type {
     /// The field of this name in JSON, whether declared here or inlined.
     pub fn field(&self, json: &str) -> Option<&'static Field> {
-        let position = self.names.binary_search_by(|id| id.get().json.cmp(json)).ok()?;
-        Some(self.names[position].get())
+        Some(self.members[self.position(json)?].get())
+    }
+
+    /// The position of the field of this name among the members.
+    fn position(&self, json: &str) -> Option<usize> {
+        let member = |position: &u32| self.members[*position as usize].get();
+        let found = self.names.binary_search_by(|name| member(name).json.cmp(json)).ok()?;
+        Some(self.names[found] as usize)
     }
 
     /// Every field that appears in the JSON of this struct, inlined ones too, in Go's order.
@@ -175,7 +195,7 @@ impl Type {
     }
 
     /// The fields sent in protobuf, in the order of their numbers. Inlined structs are messages.
-    pub fn messages(&self) -> impl Iterator<Item = &Field> {
+    pub fn messages(&self) -> impl DoubleEndedIterator<Item = &Field> {
         self.numbers.iter().map(|&position| &self.fields[position as usize])
     }
 

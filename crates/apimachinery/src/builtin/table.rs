@@ -4,7 +4,7 @@
 //! name, number in protobuf, Go type and facts, separated by tabs. The file is ours, so a line that
 //! cannot be read is a bug.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::{Field, FieldId, Kind, Patch, SchemaOr, Topology, Ty, Type, TypeId};
@@ -12,14 +12,15 @@ use super::{Field, FieldId, Kind, Patch, SchemaOr, Topology, Ty, Type, TypeId};
 pub(super) static TABLE: LazyLock<Table> =
     LazyLock::new(|| Table::parse(include_str!("../../data/types.txt")));
 
-/// The kind of this name. Kinds of `meta/v1` that travel in every group (options, `Status`,
-/// `WatchEvent`) are found in each.
+/// The kind of this name. Kinds of `meta/v1` that travel in every version (options, `Status`,
+/// `WatchEvent`) are found in each that has kinds of its own.
 pub fn kind(group: &str, version: &str, kind: &str) -> Option<&'static Kind> {
     let table = &*TABLE;
     let found = table.index.get(&(group, version, kind)).or_else(|| {
         let everywhere = table.index.get(&("", "v1", kind))?;
         let ty = table.kinds[*everywhere].ty();
-        ty.name.starts_with(META).then_some(everywhere)
+        let travels = ty.name.starts_with(META) && table.versions.contains(&(group, version));
+        travels.then_some(everywhere)
     })?;
     Some(&table.kinds[*found])
 }
@@ -36,6 +37,8 @@ pub(super) struct Table {
     pub(super) types: Vec<Type>,
     kinds: Vec<Kind>,
     index: HashMap<(&'static str, &'static str, &'static str), usize>,
+    /// The groups and versions of all kinds.
+    versions: HashSet<(&'static str, &'static str)>,
 }
 
 /// What a name in the file stands for.
@@ -64,7 +67,8 @@ impl Table {
             }
         }
         link(&mut types);
-        Self { types, kinds, index }
+        let versions = kinds.iter().map(|kind| (kind.group, kind.version)).collect();
+        Self { types, kinds, index, versions }
     }
 }
 
@@ -132,6 +136,7 @@ fn parse_field(line: &'static str, names: &HashMap<&'static str, Named>) -> Fiel
         topology: Topology::Unmarked,
         enum_values: Vec::new(),
         default: None,
+        member: 0,
     };
     for fact in columns {
         let (name, value) = fact.split_once('=').unwrap_or((fact, ""));
@@ -233,25 +238,38 @@ fn parse_special(go: &'static str, names: &HashMap<&'static str, Named>) -> Ty {
 fn link(types: &mut [Type]) {
     for row in 0..types.len() {
         let mut members = Vec::new();
-        collect_members(types, TypeId(row as u32), &mut members);
-        let mut names = members.clone();
-        names.sort_by_key(|id| types[id.0.0 as usize].fields[id.1 as usize].json);
-        let fields = &types[row].fields;
-        let mut numbers: Vec<u32> = (0..fields.len() as u32)
-            .filter(|&position| fields[position as usize].proto.is_some())
-            .collect();
-        numbers.sort_by_key(|&position| fields[position as usize].proto);
-        types[row].members = members;
-        types[row].names = names;
-        types[row].numbers = numbers;
+        let mut starts = Vec::new();
+        for position in 0..types[row].fields.len() {
+            starts.push(members.len() as u32);
+            collect_members(types, FieldId(TypeId(row as u32), position as u32), &mut members);
+        }
+        let mut names: Vec<u32> = (0..members.len() as u32).collect();
+        names.sort_by_key(|&name| field(types, members[name as usize]).json);
+        let row = &mut types[row];
+        for (field, start) in row.fields.iter_mut().zip(starts) {
+            field.member = start;
+        }
+        let number = |&position: &u32| row.fields[position as usize].proto;
+        let mut numbers: Vec<u32> = (0..row.fields.len() as u32).collect();
+        numbers.retain(|position| number(position).is_some());
+        numbers.sort_by_key(number);
+        row.members = members;
+        row.names = names;
+        row.numbers = numbers;
     }
 }
 
-fn collect_members(types: &[Type], id: TypeId, members: &mut Vec<FieldId>) {
-    for (position, field) in types[id.0 as usize].fields.iter().enumerate() {
-        match field.ty {
-            Ty::Struct(inner) if field.inline => collect_members(types, inner, members),
-            _ => members.push(FieldId(id, position as u32)),
+fn collect_members(types: &[Type], id: FieldId, members: &mut Vec<FieldId>) {
+    match field(types, id) {
+        Field { inline: true, ty: Ty::Struct(inner), .. } => {
+            for position in 0..types[inner.0 as usize].fields.len() {
+                collect_members(types, FieldId(*inner, position as u32), members);
+            }
         }
+        _ => members.push(id),
     }
+}
+
+fn field(types: &[Type], FieldId(row, position): FieldId) -> &Field {
+    &types[row.0 as usize].fields[position as usize]
 }

@@ -78,6 +78,7 @@ fn options_are_found_in_every_group() {
     let options = kind("apps", "v1", "DeleteOptions").expect("it travels in every group");
     assert_eq!(options.ty().short_name(), "DeleteOptions");
     assert!(kind("apps", "v1", "Pod").is_none());
+    assert!(kind("apps", "v9", "DeleteOptions").is_none());
 }
 
 #[test]
