@@ -256,7 +256,8 @@ pub fn in_range(value: i64, min: i64, max: i64) -> Vec<String> {
 pub fn env_var_name(value: &str) -> Vec<String> {
     let is_part = |c: u8| c.is_ascii_alphanumeric() || b"-._".contains(&c);
     let mut errors = Vec::new();
-    if !value.bytes().next().is_some_and(|c| !c.is_ascii_digit()) || !value.bytes().all(is_part) {
+    let starts_ill = value.bytes().next().is_none_or(|c| c.is_ascii_digit());
+    if starts_ill || !value.bytes().all(is_part) {
         errors.push(format_error(
             "a valid environment variable name must consist of alphabetic characters, digits, \
              '_', '-', or '.', and must not start with a digit",

@@ -21,34 +21,80 @@ pub fn to_string_pretty(value: &Value) -> String {
     writer.out
 }
 
-/// The shortest text that reads back as the same number, as `%v` prints it: with an exponent of
-/// at least two digits for numbers that are very large or small.
+/// The shortest text that reads back as the same number, as `%v` prints it: with an exponent, of
+/// at least two digits, from a million on and below a ten-thousandth.
 pub fn go_float(value: f64) -> String {
-    let magnitude = value.abs();
-    if magnitude == 0.0 || (1e-4..1e21).contains(&magnitude) {
-        return format!("{value}");
+    let number = Shortest::of(value);
+    match number.exponent() {
+        -4..=5 => number.plain(),
+        exponent => number.scientific(&format!("{exponent:+03}")),
     }
-    let (digits, sign, exponent) = scientific(value);
-    format!("{digits}e{sign}{exponent:02}")
 }
 
-/// The same in JSON, where small numbers are spelled out a little longer and the exponent is not
-/// padded.
+/// The same in JSON, where more is spelled out and the exponent is not padded.
 fn json_float(value: f64) -> String {
-    let magnitude = value.abs();
-    if magnitude == 0.0 || (1e-6..1e21).contains(&magnitude) {
-        return format!("{value}");
+    let number = Shortest::of(value);
+    match number.exponent() {
+        -6..=20 => number.plain(),
+        exponent => number.scientific(&format!("{exponent:+}")),
     }
-    let (digits, sign, exponent) = scientific(value);
-    // Go takes the padding back only from negative exponents; positive ones have two digits.
-    format!("{digits}e{sign}{exponent}")
 }
 
-fn scientific(value: f64) -> (String, char, u32) {
-    let text = format!("{value:e}");
-    let (digits, exponent) = text.split_once('e').expect("the format has an exponent");
-    let exponent: i32 = exponent.parse().expect("the format has a number there");
-    (digits.to_owned(), if exponent < 0 { '-' } else { '+' }, exponent.unsigned_abs())
+/// The fewest digits that tell a float from its neighbours.
+struct Shortest {
+    negative: bool,
+    /// No zeros on either side, except for zero itself.
+    digits: String,
+    /// Where the point is, counted from before the first digit.
+    point: i32,
+}
+
+impl Shortest {
+    fn of(value: f64) -> Self {
+        // Of two shortest texts that are equally near, `std` takes the greater and Go the even
+        // one, as `serde_json` does; so the digits come from there.
+        let text = Number::from_f64(value).map_or_else(|| "0".to_owned(), |n| n.to_string());
+        let (negative, text) = match text.strip_prefix('-') {
+            Some(text) => (true, text),
+            None => (false, text.as_str()),
+        };
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let exponent: i32 = exponent.parse().expect("an exponent is a small number");
+        let all = format!("{whole}{fraction}");
+        let digits = all.trim_start_matches('0');
+        let point = (whole.len() + digits.len()) as i32 - all.len() as i32 + exponent;
+        match digits.trim_end_matches('0') {
+            "" => Shortest { negative, digits: "0".to_owned(), point: 1 },
+            digits => Shortest { negative, digits: digits.to_owned(), point },
+        }
+    }
+
+    fn exponent(&self) -> i32 {
+        self.point - 1
+    }
+
+    fn sign(&self) -> &'static str {
+        if self.negative { "-" } else { "" }
+    }
+
+    fn plain(&self) -> String {
+        let (sign, digits, length) = (self.sign(), &self.digits, self.digits.len() as i32);
+        if self.point <= 0 {
+            return format!("{sign}0.{}{digits}", "0".repeat(self.point.unsigned_abs() as usize));
+        }
+        if self.point >= length {
+            return format!("{sign}{digits}{}", "0".repeat((self.point - length) as usize));
+        }
+        let (whole, fraction) = digits.split_at(self.point as usize);
+        format!("{sign}{whole}.{fraction}")
+    }
+
+    fn scientific(&self, exponent: &str) -> String {
+        let (first, rest) = self.digits.split_at(1);
+        let point = if rest.is_empty() { "" } else { "." };
+        format!("{}{first}{point}{rest}e{exponent}", self.sign())
+    }
 }
 
 struct Writer {

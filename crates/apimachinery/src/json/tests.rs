@@ -22,6 +22,7 @@ fn numbers_are_integers_when_they_fit_and_floats_when_not() {
     check("18446744073709551615", "18446744073709552000");
     check("[1.0, 1e3, 1E-7, -0.0, 1e21, 1.5e300]", "[1,1000,1e-7,-0,1e+21,1.5e+300]");
     check("[0.000001, 0.0000001, 123456789.125]", "[0.000001,1e-7,123456789.125]");
+    check("[900719925474099.25, 5e-324, 123456.789]", "[900719925474099.2,5e-324,123456.789]");
     check("1e-400", "0");
     check("1e400", "json: cannot unmarshal number 1e400 into Go value of type float64");
     assert!(decode(b"1.0").unwrap().value.is_f64(), "`1.0` is not `1`");
