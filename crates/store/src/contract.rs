@@ -95,6 +95,41 @@ mod embedded {
     }
 }
 
+/// Runs only where an etcd is named; `etcd::tests` says how.
+mod etcd {
+    use futures::FutureExt;
+    use futures::future::BoxFuture;
+
+    use crate::contract::{Lab, Probe, Time, claims};
+    use crate::etcd::tests::server::{prefix, running};
+    use crate::{Config, Store};
+
+    macro_rules! where_etcd_runs {
+        ($open:path, $($claim:ident),* $(,)?) => {
+            $(
+                #[test]
+                fn $claim() {
+                    if running().is_some() {
+                        crate::contract::run($open, claims::$claim);
+                    }
+                }
+            )*
+        };
+    }
+
+    claims::for_each_claim!(where_etcd_runs, open);
+
+    fn open(config: Config<Probe>, time: Time) -> BoxFuture<'static, Lab> {
+        async {
+            let cluster = running().expect("an etcd is named");
+            let prefix = prefix();
+            let store = Store::etcd(config, &cluster, &prefix).await.unwrap();
+            Lab::new(store, prefix.trim_end_matches('/'), time, ())
+        }
+        .boxed()
+    }
+}
+
 /// Runs a claim on two threads, so that tasks really overlap.
 pub(crate) fn run(
     open: fn(Config<Probe>, Time) -> BoxFuture<'static, Lab>,

@@ -22,7 +22,7 @@ use super::client::channel;
 use super::wire::auth_client::AuthClient;
 use super::wire::{
     AuthEnableRequest, AuthRoleAddRequest, AuthUserAddRequest, AuthUserGrantRoleRequest,
-    PutRequest, TxnRequest, revision,
+    PutRequest, StatusResponse, TxnRequest, revision,
 };
 use super::{CallError, Client, Config, Login, OpenError};
 use crate::{
@@ -243,6 +243,44 @@ async fn a_watch_goes_on_without_a_gap_when_etcd_was_killed() {
         server.restart();
     }
     assert_eq!(events(&mut watch, 3).await, written);
+}
+
+#[tokio::test]
+async fn the_loss_of_the_leader_is_survived() {
+    let Some(mut servers) = Server::start_cluster() else { return };
+    let endpoints = servers.iter().flat_map(|server| server.config().endpoints).collect();
+    let cluster = Config { endpoints, patience: Duration::from_secs(30), ..servers[0].config() };
+    let prefix = prefix();
+    let resource = format!("{prefix}pods/");
+    let store = open(&cluster, &prefix).await;
+    let mut watch = store.watch(&resource, Start::Now).expect("watch from now");
+    let mut written = Vec::new();
+    for round in 0..3 {
+        let leader = leader(&servers).await;
+        let put = Put::new(format!("{resource}{round}"), "v");
+        let rev = store.put(put).await.expect("put");
+        written.push((rev.key.clone(), rev.revision, Some(rev.value.clone())));
+        servers[leader].kill();
+        store.latest().await.expect("there is another leader");
+        servers[leader].restart();
+    }
+    assert_eq!(events(&mut watch, 3).await, written);
+}
+
+/// Which of `servers` leads, once all of them agree.
+async fn leader(servers: &[Server]) -> usize {
+    let clients = servers.iter().map(|server| Client::new(&server.config()).expect("a client"));
+    let clients: Vec<_> = clients.collect();
+    loop {
+        let statuses = try_join_all(clients.iter().map(Client::status)).await.expect("all are up");
+        let leaders: Vec<_> = statuses.iter().map(|status| status.leader).collect();
+        let id = |status: &StatusResponse| status.header.map(|header| header.member_id);
+        let leader = statuses.iter().position(|status| id(status) == Some(leaders[0]));
+        match leader {
+            Some(leader) if leaders.iter().all(|id| *id == leaders[0]) => return leader,
+            _ => tokio::task::yield_now().await,
+        }
+    }
 }
 
 #[tokio::test]

@@ -35,8 +35,11 @@ pub(crate) fn prefix() -> String {
 pub(crate) struct Server {
     binary: String,
     dir: TempDir,
+    name: String,
     client_port: u16,
     peer_port: u16,
+    /// Every member of the cluster, as etcd wants to be told.
+    members: String,
     secured: Option<Secured>,
     child: Option<Child>,
 }
@@ -61,22 +64,36 @@ impl Server {
         Self::start_as(Some(Secured::new()))
     }
 
+    /// Three members of one cluster.
+    pub(crate) fn start_cluster() -> Option<[Self; 3]> {
+        let binary = binary()?;
+        let mut servers = ["a", "b", "c"].map(|name| Self::new(&binary, name, None));
+        let members = servers.each_ref().map(|server| server.members.clone()).join(",");
+        for server in &mut servers {
+            server.members.clone_from(&members);
+            server.restart();
+        }
+        Some(servers)
+    }
+
     fn start_as(secured: Option<Secured>) -> Option<Self> {
-        let Ok(binary) = env::var("KUBEWRIGHT_ETCD_BIN") else {
-            eprintln!("skipped: set KUBEWRIGHT_ETCD_BIN to an etcd binary to run this with it");
-            return None;
-        };
-        let dir = tempfile::tempdir().expect("make a directory");
-        let mut server = Self {
-            binary,
-            dir,
-            client_port: free_port(),
-            peer_port: free_port(),
-            secured,
-            child: None,
-        };
+        let mut server = Self::new(&binary()?, "default", secured);
         server.restart();
         Some(server)
+    }
+
+    fn new(binary: &str, name: &str, secured: Option<Secured>) -> Self {
+        let peer_port = free_port();
+        Self {
+            binary: binary.to_owned(),
+            dir: tempfile::tempdir().expect("make a directory"),
+            name: name.to_owned(),
+            client_port: free_port(),
+            peer_port,
+            members: format!("{name}=http://127.0.0.1:{peer_port}"),
+            secured,
+            child: None,
+        }
     }
 
     /// How to reach it. The first call of a client waits until it answers.
@@ -112,7 +129,7 @@ impl Server {
             .arg(self.data())
             .args(["--listen-client-urls", &endpoint, "--advertise-client-urls", &endpoint])
             .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
-            .args(["--initial-cluster", &format!("default={peer}")])
+            .args(["--name", &self.name, "--initial-cluster", &self.members])
             .args(["--log-level", "error"])
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -183,6 +200,14 @@ impl Secured {
             command.arg(flag).arg(path);
         }
     }
+}
+
+fn binary() -> Option<String> {
+    let binary = env::var("KUBEWRIGHT_ETCD_BIN").ok();
+    if binary.is_none() {
+        eprintln!("skipped: set KUBEWRIGHT_ETCD_BIN to an etcd binary to run this with it");
+    }
+    binary
 }
 
 fn free_port() -> u16 {
