@@ -1,0 +1,6 @@
+//! Server-side apply against upstream's recorded answers, and by its laws.
+
+mod laws;
+mod replay;
+mod sets;
+mod units;
