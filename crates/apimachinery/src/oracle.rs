@@ -4,6 +4,7 @@
 //! judge is a small Go program (`cargo xtask oracle` builds it and runs these tests with it); where
 //! `KUBEWRIGHT_ORACLE` does not name it, each test says so and passes.
 
+mod apply;
 mod patches;
 mod values;
 

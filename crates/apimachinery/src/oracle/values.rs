@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::agree;
+use crate::quantity::Quantity;
 use crate::selector::{field, label};
+use crate::time::GoDuration;
 use crate::{json as codec, name, regex};
 
 fn text(text: &String) -> Value {
@@ -211,4 +213,66 @@ fn verdict(messages: Vec<String>) -> Value {
         true => Value::Null,
         false => messages.into(),
     }
+}
+
+#[test]
+fn quantities_are_read_and_printed_as_go_does() {
+    let quantity = pieced(
+        &[
+            "1",
+            "0",
+            "9",
+            "12",
+            "000",
+            ".",
+            ".5",
+            "-",
+            "+",
+            "e",
+            "E",
+            "e3",
+            "E-2",
+            "m",
+            "u",
+            "n",
+            "k",
+            "Ki",
+            "Mi",
+            "G",
+            "Gi",
+            "T",
+            "P",
+            "Ei",
+            "E",
+            "9223372036854775807",
+            "0.0000000001",
+        ],
+        4,
+    );
+    agree("quantity", quantity, text, |text| {
+        let quantity = Quantity::parse(text).map_err(|error| error.to_string())?;
+        let sign = match (quantity.is_zero(), quantity.is_negative()) {
+            (true, _) => 0,
+            (false, true) => -1,
+            (false, false) => 1,
+        };
+        Ok(json!({
+            "canonical": quantity.to_string(),
+            "milli": quantity.milli_value(),
+            "sign": sign,
+            "value": quantity.value(),
+        }))
+    });
+}
+
+#[test]
+fn durations_are_read_and_printed_as_go_does() {
+    let duration = pieced(
+        &["1", "0", "90", ".", "5", "-", "+", "h", "m", "s", "ms", "us", "µs", "ns", "1h30m", "d"],
+        6,
+    );
+    agree("duration", duration, text, |text| {
+        let duration = GoDuration::parse(text).map_err(|error| error.to_string())?;
+        Ok(json!({ "canonical": duration.to_string(), "nanos": duration.nanos.to_string() }))
+    });
 }

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -61,10 +61,10 @@ func structural(args json.RawMessage) (any, error) {
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, s)
 	defaulting.Default(object, s)
 
+	lists := listtype.ValidateListSetsAndMaps(nil, s, object)
 	var errs field.ErrorList
 	if len(a.Old) == 0 || string(a.Old) == "null" {
 		errs = validation.ValidateCustomResource(nil, object, validator)
-		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s, object)...)
 	} else {
 		var old map[string]any
 		if err := utiljson.Unmarshal(a.Old, &old); err != nil {
@@ -72,7 +72,12 @@ func structural(args json.RawMessage) (any, error) {
 		}
 		correlated := common.NewCorrelatedObject(object, old, &model.Structural{Structural: s})
 		errs = validation.ValidateCustomResourceUpdate(nil, object, old, validator, validation.WithRatcheting(correlated))
+		if len(listtype.ValidateListSetsAndMaps(nil, s, old)) > 0 {
+			lists = nil
+		}
 	}
+	errs = append(errs, objectmeta.Validate(nil, object, s, false)...)
+	errs = append(errs, lists...)
 	return map[string]any{"object": object, "pruned": pruned, "errors": fieldErrors(errs)}, nil
 }
 
@@ -158,7 +163,7 @@ func withoutTimes(object *unstructured.Unstructured) map[string]any {
 	object = object.DeepCopy()
 	entries := object.GetManagedFields()
 	for i := range entries {
-		entries[i].Time = &metav1.Time{}
+		entries[i].Time = nil
 	}
 	object.SetManagedFields(entries)
 	return object.Object
