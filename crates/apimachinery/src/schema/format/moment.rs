@@ -1,0 +1,127 @@
+//! Dates, times and durations.
+
+use std::sync::LazyLock;
+
+use super::pattern;
+use crate::regex::Regex;
+
+/// `2006-01-02`, a day that exists.
+pub(super) fn is_date(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_shaped = bytes.len() == 10
+        && bytes.iter().enumerate().all(|(index, byte)| match index {
+            4 | 7 => *byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    if !is_shaped {
+        return false;
+    }
+    let number = |range: std::ops::Range<usize>| text[range].parse::<u32>().unwrap_or(0);
+    let (year, month, day) = (number(0..4), number(5..7), number(8..10));
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let days = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if is_leap => 29,
+        2 => 28,
+        1..=12 => 31,
+        _ => return false,
+    };
+    (1..=days).contains(&day)
+}
+
+/// A date, `T`, and a time with its zone. The zone's own numbers are not looked at.
+pub(super) fn is_date_time(text: &str) -> bool {
+    static TIME: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$")
+    });
+    let text = text.to_lowercase();
+    let mut parts = text.split('t');
+    let (Some(date), Some(time)) = (parts.next(), parts.next()) else { return false };
+    is_date(date)
+        && TIME.is_match(time)
+        && &time[..2] <= "23"
+        && &time[3..5] <= "59"
+        && &time[6..8] <= "59"
+}
+
+/// A duration of Go's, or a number and a unit somewhere in the text: `1h30m`, `3 weeks`.
+pub(super) fn is_duration(text: &str) -> bool {
+    is_go_duration(text) || is_spoken_duration(text)
+}
+
+fn is_go_duration(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if unsigned == "0" {
+        return true;
+    }
+    let mut rest = unsigned;
+    let mut total: u128 = 0;
+    while !rest.is_empty() {
+        let Some((nanoseconds, after)) = go_duration_part(rest) else { return false };
+        total += nanoseconds;
+        rest = after;
+    }
+    let limit = i64::MAX as u128 + u128::from(text.starts_with('-'));
+    !unsigned.is_empty() && total <= limit
+}
+
+/// One number and its unit, in nanoseconds, and what follows.
+fn go_duration_part(text: &str) -> Option<(u128, &str)> {
+    let is_number = |c: char| c.is_ascii_digit() || c == '.';
+    let end = text.find(|c| !is_number(c))?;
+    let (number, rest) = text.split_at(end);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
+        return None;
+    }
+    let end = rest.find(is_number).unwrap_or(rest.len());
+    let (unit, rest) = rest.split_at(end);
+    let unit: u128 = match unit {
+        "ns" => 1,
+        "us" | "µs" | "μs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        _ => return None,
+    };
+    let whole: u128 = match whole.trim_start_matches('0') {
+        "" => 0,
+        // More digits than any duration has.
+        digits if digits.len() > 19 => return None,
+        digits => digits.parse().ok()?,
+    };
+    // Digits beyond these are below a nanosecond of any unit.
+    let digits = &fraction[..fraction.len().min(18)];
+    let scale = 10u128.pow(digits.len() as u32);
+    let part: u128 = if digits.is_empty() { 0 } else { digits.parse().ok()? };
+    Some((whole * unit + part * unit / scale, rest))
+}
+
+fn is_spoken_duration(text: &str) -> bool {
+    /// The last word of each unit may be continued: `second`, `seconds`.
+    const UNITS: &[&[&str]] = &[
+        &["ns", "nano"],
+        &["us", "µs", "micro"],
+        &["ms", "milli"],
+        &["s", "sec"],
+        &["m", "min"],
+        &["h", "hr", "hour"],
+        &["d", "day"],
+        &["w", "wk", "week"],
+    ];
+    static PART: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d+)\s*([A-Za-zµ]+)"));
+    let mut found = false;
+    for part in PART.find_all(text) {
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        if part[..digits].parse::<i64>().is_err() {
+            return false;
+        }
+        let unit = part[digits..].trim().to_lowercase();
+        found |= UNITS.iter().any(|names| {
+            names.contains(&unit.as_str())
+                || names.last().is_some_and(|last| unit.starts_with(last))
+        });
+    }
+    found
+}
