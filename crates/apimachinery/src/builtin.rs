@@ -5,9 +5,12 @@
 //! built-in object (strict decoding, normal form, protobuf, strategic merge, server-side apply)
 //! walks this table.
 
+mod base64;
+mod decode;
 mod draft;
-mod duration;
+mod go;
 mod resource;
+mod shape;
 mod table;
 
 #[cfg(test)]
@@ -15,10 +18,12 @@ mod tests;
 
 use serde_json::Value;
 
+pub use decode::{DecodeError, decode, decode_as};
 pub(crate) use draft::{Draft, zero_of};
-pub use duration::{format_duration, parse_duration};
+pub use go::Place;
 pub use resource::{Priority, Resource, Storage, Subresource, Version, resource, versions};
-pub use table::{kind, kinds};
+pub use shape::{Shape, shape};
+pub use table::{kind, kinds, type_named};
 
 /// A kind on the wire and the Go struct behind it.
 #[derive(Debug)]

@@ -62,8 +62,10 @@ pub enum DecodeError {
     #[error("proto: wrong wireType = {wire} for field {field}")]
     WrongWireType { field: &'static str, wire: u8 },
     /// Raw JSON inside the message is none.
-    #[error("{0}")]
+    #[error(transparent)]
     Json(#[from] crate::json::DecodeError),
+    #[error(transparent)]
+    Quantity(#[from] crate::quantity::ParseError),
     /// A year that has no RFC 3339 form.
     #[error("time out of range")]
     Time,

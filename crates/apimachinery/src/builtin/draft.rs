@@ -35,10 +35,15 @@ impl Draft {
     pub(crate) fn finish(self) -> Value {
         let mut object = Map::new();
         for (field, value) in self.ty.members().zip(self.values) {
-            let value = value.unwrap_or_else(|| zero(field));
-            if !is_omitted(field, &value) {
-                object.insert(field.json.to_owned(), value);
+            let mut value = value.unwrap_or_else(|| zero(field));
+            if is_omitted(field, &value) {
+                continue;
             }
+            if let (Ty::Map(_), Value::Object(entries)) = (&field.ty, &mut value) {
+                // Go prints maps in the order of their keys.
+                entries.sort_keys();
+            }
+            object.insert(field.json.to_owned(), value);
         }
         Value::Object(object)
     }

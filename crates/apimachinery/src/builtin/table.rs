@@ -30,6 +30,14 @@ pub fn kinds() -> &'static [Kind] {
     &TABLE.kinds
 }
 
+/// The struct of this package and name, as in `k8s.io/apimachinery/pkg/apis/meta/v1.ObjectMeta`.
+pub fn type_named(name: &str) -> Option<&'static Type> {
+    match TABLE.names.get(name)? {
+        Named::Struct(id) => Some(id.get()),
+        Named::Alias(_) => None,
+    }
+}
+
 const META: &str = "k8s.io/apimachinery/pkg/apis/meta/v1.";
 
 #[derive(Debug)]
@@ -39,9 +47,11 @@ pub(super) struct Table {
     index: HashMap<(&'static str, &'static str, &'static str), usize>,
     /// The groups and versions of all kinds.
     versions: HashSet<(&'static str, &'static str)>,
+    names: HashMap<&'static str, Named>,
 }
 
 /// What a name in the file stands for.
+#[derive(Debug)]
 enum Named {
     Struct(TypeId),
     /// Another Go type, as in `type PodPhase string`.
@@ -68,7 +78,15 @@ impl Table {
         }
         link(&mut types);
         let versions = kinds.iter().map(|kind| (kind.group, kind.version)).collect();
-        Self { types, kinds, index, versions }
+        Self { types, kinds, index, versions, names }
+    }
+
+    /// What a named Go type that is no struct stands for.
+    pub(super) fn alias(&self, name: &str) -> Option<&'static str> {
+        match self.names.get(name)? {
+            Named::Alias(of) => Some(of),
+            Named::Struct(_) => None,
+        }
     }
 }
 

@@ -11,10 +11,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Number, Value};
 
 use super::DecodeError;
-use super::time::{self, Precision};
+use super::time;
 use super::wire::{Reader, Wire};
-use crate::builtin::{Draft, Field, SchemaOr, Ty, Type, format_duration, zero_of};
+use crate::builtin::{Draft, Field, SchemaOr, Ty, Type, zero_of};
 use crate::json;
+use crate::quantity::Quantity;
+use crate::time::GoDuration;
 
 /// A whole object. `names` are the `apiVersion` and `kind` that its envelope told.
 pub(super) fn object(
@@ -208,8 +210,8 @@ fn read_value(
 fn read_message(ty: &Ty, bytes: &[u8], depth: Depth) -> Result<Value, DecodeError> {
     match ty {
         Ty::Struct(id) => read_struct(id.get(), bytes, depth),
-        Ty::Time => time::decode(bytes, Precision::Seconds),
-        Ty::MicroTime => time::decode(bytes, Precision::Micros),
+        Ty::Time => time::decode(bytes),
+        Ty::MicroTime => time::decode_micro(bytes),
         Ty::Duration => {
             let mut nanos = 0;
             each(bytes, |number, wire| {
@@ -218,17 +220,17 @@ fn read_message(ty: &Ty, bytes: &[u8], depth: Depth) -> Result<Value, DecodeErro
                 }
                 Ok(())
             })?;
-            Ok(Value::String(format_duration(nanos)))
+            Ok(GoDuration { nanos }.to_string().into())
         }
         Ty::Quantity => {
-            let mut quantity = "0".to_owned();
+            let mut quantity = Quantity::default();
             each(bytes, |number, wire| {
                 if number == 1 {
-                    quantity = text(wire.bytes("string")?);
+                    quantity = Quantity::parse(&text(wire.bytes("string")?))?;
                 }
                 Ok(())
             })?;
-            Ok(Value::String(quantity))
+            Ok(quantity.to_string().into())
         }
         Ty::IntOrString => read_int_or_string(bytes),
         Ty::RawExtension | Ty::FieldsV1 | Ty::Json => read_raw(bytes, depth),

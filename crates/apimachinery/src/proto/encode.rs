@@ -8,9 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::EncodeError;
-use super::time::{self, Precision};
+use super::time;
 use super::wire::Writer;
-use crate::builtin::{Field, SchemaOr, Ty, Type, parse_duration};
+use crate::builtin::{Field, SchemaOr, Ty, Type};
+use crate::time::GoDuration;
 
 pub(super) fn message(ty: &'static Type, value: &Value) -> Result<Vec<u8>, EncodeError> {
     if ty.messages().next().is_none() {
@@ -160,14 +161,15 @@ fn write_special(writer: &mut Writer, ty: &Ty, value: &Value) -> Written {
     match (ty, value) {
         (Ty::Time | Ty::MicroTime, Value::Null) => {}
         (Ty::Time, Value::String(text)) => {
-            time::encode(writer, text, Precision::Seconds).ok_or(Mismatch)?;
+            time::encode(writer, text).ok_or(Mismatch)?;
         }
         (Ty::MicroTime, Value::String(text)) => {
-            time::encode(writer, text, Precision::Micros).ok_or(Mismatch)?;
+            time::encode_micro(writer, text).ok_or(Mismatch)?;
         }
         (Ty::Duration, Value::Null) => writer.varint(1, 0),
         (Ty::Duration, Value::String(text)) => {
-            writer.varint(1, parse_duration(text).map_err(|_| Mismatch)? as u64);
+            let duration = GoDuration::parse(text).map_err(|_| Mismatch)?;
+            writer.varint(1, duration.nanos as u64);
         }
         (Ty::Quantity, Value::Null) => writer.bytes(1, b"0"),
         (Ty::Quantity, Value::String(text)) => writer.bytes(1, text.as_bytes()),

@@ -19,9 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// renderGolden writes objects of every kind, one on a line: version, kind and variant, JSON, the
-// protobuf of the object read from that JSON, and the JSON of the object read from that protobuf
-// unless it is the same. Kinds that have no protobuf end after their JSON.
+// renderGolden writes objects of every kind, one on a line: version, kind and variant; JSON; the JSON
+// and the protobuf of the object read from that; the JSON of the object read from the protobuf. JSON
+// that is the same as the one before is an equals sign. Kinds that have no protobuf have a dash there.
 func renderGolden(kinds []kind) string {
 	var out strings.Builder
 	for _, kind := range kinds {
@@ -45,22 +45,28 @@ var (
 func renderPair(out *strings.Builder, kind kind, variant string, object runtime.Object) {
 	object.GetObjectKind().SetGroupVersionKind(kind.GroupVersionKind)
 	text := encode(jsonSerializer, object)
-	fmt.Fprintf(out, "%s %s %s\t%s", kind.GroupVersion(), kind.Kind, variant, text)
-	if _, ok := object.(runtime.ProtobufMarshaller); ok {
-		serializer := protoSerializer
-		if _, ok := object.(*metav1.WatchEvent); ok {
-			// It is a frame of a stream, not an object.
-			serializer = rawProtoSerializer
-		}
-		wire := encode(serializer, decode(jsonSerializer, kind, text))
-		fmt.Fprintf(out, "\t%s", base64.StdEncoding.EncodeToString(wire))
-		back := decode(serializer, kind, wire)
-		back.GetObjectKind().SetGroupVersionKind(kind.GroupVersionKind)
-		if again := encode(jsonSerializer, back); !bytes.Equal(text, again) {
-			fmt.Fprintf(out, "\t%s", again)
-		}
+	read := decode(jsonSerializer, kind, text)
+	normal := encode(jsonSerializer, read)
+	fmt.Fprintf(out, "%s %s %s\t%s\t%s", kind.GroupVersion(), kind.Kind, variant, text, unlessSame(normal, text))
+	if _, ok := object.(runtime.ProtobufMarshaller); !ok {
+		fmt.Fprintln(out, "\t-\t-")
+		return
 	}
-	fmt.Fprintln(out)
+	serializer := protoSerializer
+	if _, ok := object.(*metav1.WatchEvent); ok {
+		// It is a frame of a stream, not an object.
+		serializer = rawProtoSerializer
+	}
+	wire := encode(serializer, read)
+	back := encode(jsonSerializer, decode(serializer, kind, wire))
+	fmt.Fprintf(out, "\t%s\t%s\n", base64.StdEncoding.EncodeToString(wire), unlessSame(back, normal))
+}
+
+func unlessSame(text, other []byte) []byte {
+	if bytes.Equal(text, other) {
+		return []byte("=")
+	}
+	return text
 }
 
 func encode(serializer runtime.Encoder, object runtime.Object) []byte {
