@@ -165,3 +165,6 @@ impl<I: Send + Sync + 'static, E: Engine> Committer<I, E> {
         Batch { records, revision: self.last, ceiling: self.ceiling, sync }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,14 +65,8 @@ pub struct Report {
 impl<I: Send + Sync + 'static> Store<I> {
     /// Opens the store in `dir`, or makes one if there is nothing. Blocks until all is loaded.
     pub fn embedded(dir: &Path, config: Config<I>) -> Result<Self, OpenError> {
-        let (disk, loaded) = Disk::open(dir)?;
-        // Numbers up to the ceiling may have been seen before a crash, so all of them are past.
-        let revision = loaded.marker.ceiling;
-        let floor = Floor { oldest: revision, same: Some(loaded.marker.revision) };
-        let image = Image::new(config, loaded.stored, revision, floor);
-        let writer = GroupWriter::start(Arc::clone(&image), disk, revision)
-            .map_err(|error| io_error(dir, error))?;
-        Ok(Self::new(image, Arc::new(writer)))
+        let (disk, loaded) = Disk::open(dir, MEMTABLE_BYTES)?;
+        start(disk, loaded, config).map_err(|error| io_error(dir, error))
     }
 }
 
@@ -83,7 +77,7 @@ pub fn check(dir: &Path) -> Result<Report, OpenError> {
     if !layout::exists(dir)? {
         return Err(OpenError::NotAStore { dir: dir.into() });
     }
-    let (_, Loaded { stored, marker }) = Disk::open(dir)?;
+    let (_, Loaded { stored, marker }) = Disk::open(dir, MEMTABLE_BYTES)?;
     let bytes = stored.iter().map(|stored| stored.value.len() as u64).sum();
     Ok(Report { keys: stored.len(), bytes, revision: marker.revision })
 }
@@ -93,7 +87,7 @@ pub struct Bare(Disk);
 
 impl Bare {
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
-        Disk::open(dir).map(|(disk, _)| Self(disk))
+        Disk::open(dir, MEMTABLE_BYTES).map(|(disk, _)| Self(disk))
     }
 
     /// Writes and syncs one batch.
@@ -125,14 +119,14 @@ pub(crate) struct Loaded {
 }
 
 impl Disk {
-    pub(crate) fn open(dir: &Path) -> Result<(Self, Loaded), OpenError> {
+    pub(crate) fn open(dir: &Path, memtable_bytes: u64) -> Result<(Self, Loaded), OpenError> {
         let lock = layout::lock(dir)?;
         if !layout::exists(dir)? {
             create(dir, Vec::new(), Marker::new(Revision::FIRST))?;
         }
         let data = layout::data(dir);
         let synced = journal::repair(&data)?;
-        let (database, keyspace) = open_fjall(&data)?;
+        let (database, keyspace) = open_fjall(&data, memtable_bytes)?;
         let loaded = load(&data, &keyspace)?;
         let last = loaded.marker;
         if synced.is_some_and(|synced| synced > last.revision) {
@@ -192,6 +186,20 @@ impl Engine for Disk {
     }
 }
 
+/// Begins to serve what an engine loaded.
+fn start<I: Send + Sync + 'static>(
+    engine: impl Engine,
+    loaded: Loaded,
+    config: Config<I>,
+) -> std::io::Result<Store<I>> {
+    // Numbers up to the ceiling may have been seen before a crash, so all of them are past.
+    let revision = loaded.marker.ceiling;
+    let floor = Floor { oldest: revision, same: Some(loaded.marker.revision) };
+    let image = Image::new(config, loaded.stored, revision, floor);
+    let writer = GroupWriter::start(Arc::clone(&image), engine, revision)?;
+    Ok(Store::new(image, Arc::new(writer)))
+}
+
 /// Makes a store of `stored` in `dir`; false if there is one.
 pub(crate) fn build(dir: &Path, stored: Vec<Stored>, marker: Marker) -> Result<bool, OpenError> {
     let _lock = layout::lock(dir)?;
@@ -211,7 +219,7 @@ fn create(dir: &Path, stored: Vec<Stored>, marker: Marker) -> Result<(), OpenErr
 
     let unfinished = layout::unfinished(dir)?;
     {
-        let (database, keyspace) = open_fjall(&unfinished)?;
+        let (database, keyspace) = open_fjall(&unfinished, MEMTABLE_BYTES)?;
         let failed = |error: fjall::Error| io_error(dir, error);
         for stored in stored.chunks(BATCH) {
             let mut batch = database.batch().durability(None);
@@ -231,7 +239,7 @@ fn create(dir: &Path, stored: Vec<Stored>, marker: Marker) -> Result<(), OpenErr
     layout::finish(dir)
 }
 
-fn open_fjall(data: &Path) -> Result<(Database, Keyspace), OpenError> {
+fn open_fjall(data: &Path, memtable_bytes: u64) -> Result<(Database, Keyspace), OpenError> {
     let failed = |error| fjall_error(data, error);
     let database = Database::builder(data)
         .cache_size(CACHE_BYTES)
@@ -239,7 +247,7 @@ fn open_fjall(data: &Path) -> Result<(Database, Keyspace), OpenError> {
         .worker_threads(1)
         .open()
         .map_err(failed)?;
-    let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES);
+    let options = || KeyspaceCreateOptions::default().max_memtable_size(memtable_bytes);
     let keyspace = database.keyspace("store", options).map_err(failed)?;
     Ok((database, keyspace))
 }
@@ -277,3 +285,8 @@ fn fjall_error(data: &Path, error: fjall::Error) -> OpenError {
 fn io_error(dir: &Path, source: impl std::error::Error + Send + Sync + 'static) -> OpenError {
     OpenError::Io { dir: dir.into(), source: Arc::new(source) }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod crash;
+#[cfg(test)]
+mod tests;

@@ -118,3 +118,6 @@ impl Deadlines {
 fn entry<I>(rev: &Rev<I>) -> Option<(Duration, Key, Revision)> {
     rev.deadline.map(|deadline| (deadline, rev.key.clone(), rev.revision))
 }
+
+#[cfg(test)]
+mod tests;

@@ -36,9 +36,15 @@ pub(crate) fn repair(data: &Path) -> Result<Option<Revision>, OpenError> {
     let journals = journals(data).map_err(|error| io_error(data, error))?;
     let mut synced = None;
     let mut revision = None;
+    let mut sequence = None;
     for (index, path) in journals.iter().enumerate() {
         let failed = |error| io_error(path, error);
-        let intact = intact(path).map_err(failed)?;
+        let damaged = |what: String| OpenError::Damaged { path: path.clone(), what };
+        let intact = intact(path, &mut sequence).map_err(failed)?;
+        if intact.is_disordered {
+            // No torn write has a right checksum.
+            return Err(damaged(format!("the batch at byte {} is out of order", intact.bytes)));
+        }
         revision = intact.revision.or(revision);
         let rest = Rest::read(path, intact.bytes).map_err(failed)?;
         if rest.is_blank {
@@ -46,10 +52,15 @@ pub(crate) fn repair(data: &Path) -> Result<Option<Revision>, OpenError> {
         }
         // A journal is synced before the next one is begun.
         let sealed = index + 1 < journals.len();
-        let lost = revision.is_some_and(|revision| rest.synced > Some(revision));
+        // What is in tables only is not known here, so without an intact batch the rest must
+        // contradict itself. Opening the store finds out about what remains.
+        let lost = match revision {
+            Some(revision) => rest.synced > Some(revision),
+            None => rest.oldest.is_some() && rest.synced >= rest.oldest,
+        };
         if sealed || lost {
-            let what = format!("what follows byte {} was synced but cannot be read", intact.bytes);
-            return Err(OpenError::Damaged { path: path.clone(), what });
+            let at = intact.bytes;
+            return Err(damaged(format!("what follows byte {at} was synced but cannot be read")));
         }
         tracing::warn!(path = %path.display(), at = intact.bytes, "cut an unfinished write");
         let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
@@ -64,6 +75,9 @@ struct Intact {
     bytes: u64,
     /// What the last marker in it says; none if it holds no batch of ours.
     revision: Option<Revision>,
+    /// It ends because the next batch, though whole, does not come next. fjall's checksum does
+    /// not cover the sequence number.
+    is_disordered: bool,
 }
 
 /// What is behind the intact part.
@@ -72,6 +86,8 @@ struct Rest {
     is_blank: bool,
     /// The highest revision that a marker there calls synced.
     synced: Option<Revision>,
+    /// The lowest revision of a batch there that changed anything.
+    oldest: Option<Revision>,
 }
 
 fn journals(data: &Path) -> io::Result<Vec<PathBuf>> {
@@ -88,15 +104,20 @@ fn journals(data: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(numbered.into_iter().map(|(_, path)| path).collect())
 }
 
-fn intact(path: &Path) -> io::Result<Intact> {
+fn intact(path: &Path, sequence: &mut Option<u64>) -> io::Result<Intact> {
     let file = File::open(path)?;
     let len = file.metadata()?.len();
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
-    let mut intact = Intact { bytes: 0, revision: None };
+    let mut intact = Intact { bytes: 0, revision: None, is_disordered: false };
     let mut value = Vec::new();
     loop {
         match batch(&mut reader, len - intact.bytes, &mut value) {
-            Ok(Some(Batch { bytes, marker })) => {
+            Ok(Some(batch)) if Some(batch.sequence) <= *sequence => {
+                intact.is_disordered = true;
+                return Ok(intact);
+            }
+            Ok(Some(Batch { bytes, sequence: this, marker })) => {
+                *sequence = Some(this);
                 intact.bytes += bytes;
                 if let Some(marker) = marker {
                     intact.revision = Some(marker.revision);
@@ -111,6 +132,7 @@ fn intact(path: &Path) -> io::Result<Intact> {
 
 struct Batch {
     bytes: u64,
+    sequence: u64,
     marker: Option<Marker>,
 }
 
@@ -125,6 +147,7 @@ fn batch(reader: &mut impl Read, room: u64, value: &mut Vec<u8>) -> io::Result<O
         return Ok(None);
     }
     let items = u32_at(&start, 1);
+    let sequence = u64::from(u32_at(&start, 5)) | u64::from(u32_at(&start, 9)) << 32;
     let mut bytes = START_BYTES as u64;
     let mut checksum = Xxh3::new();
     let mut marker = None;
@@ -156,20 +179,19 @@ fn batch(reader: &mut impl Read, room: u64, value: &mut Vec<u8>) -> io::Result<O
     bytes += 1 + END_BYTES as u64;
     let is_whole =
         tag == END && end[8..] == END_MAGIC && end[..8] == checksum.digest().to_le_bytes();
-    Ok(is_whole.then_some(Batch { bytes, marker }))
+    Ok(is_whole.then_some(Batch { bytes, sequence, marker }))
 }
 
 impl Rest {
     fn read(path: &Path, from: u64) -> io::Result<Self> {
-        let mut rest = Self { is_blank: true, synced: None };
+        let mut rest = Self { is_blank: true, synced: None, oldest: None };
         let mut file = File::open(path)?;
         let metadata = file.metadata()?;
         // fjall makes journals long and sparse; what has no blocks need not be read.
-        let block = 4096;
-        if metadata.len() == from || metadata.blocks() * 512 <= from.next_multiple_of(block) {
-            return Ok(rest);
-        }
+        let block_end = from.next_multiple_of(4096);
+        let end = if metadata.blocks() * 512 <= block_end { block_end } else { metadata.len() };
         file.seek(SeekFrom::Start(from))?;
+        let mut file = file.take(end - from);
         let mut buffer = vec![0; BUFFER_BYTES];
         let mut kept = 0;
         loop {
@@ -196,6 +218,10 @@ impl Rest {
                 && let Some(marker) = Marker::decode(window)
             {
                 self.synced = self.synced.max(Some(marker.synced));
+                if marker.revision > marker.synced {
+                    let oldest = self.oldest.map_or(marker.revision, |o| o.min(marker.revision));
+                    self.oldest = Some(oldest);
+                }
             }
         }
     }

@@ -174,6 +174,8 @@ pub(crate) fn unfinished(dir: &Path) -> Result<PathBuf, OpenError> {
 /// Declares what was built in [`unfinished`] to be the store.
 pub(crate) fn finish(dir: &Path) -> Result<(), OpenError> {
     let finish = || {
+        // fjall does not sync the directory in which it makes the directory of a keyspace.
+        sync_directories(&dir.join(UNFINISHED))?;
         fs::rename(dir.join(UNFINISHED), dir.join(DATA))?;
         sync_directory(dir)?;
         write_durably(&dir.join(HEADER), format!("{HEADER_TEXT}{LAYOUT}\n").as_bytes())?;
@@ -193,7 +195,17 @@ fn write_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     path.parent().map_or(Ok(()), sync_directory)
 }
 
-pub(crate) fn sync_directory(dir: &Path) -> std::io::Result<()> {
+fn sync_directories(dir: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_directories(&entry.path())?;
+        }
+    }
+    sync_directory(dir)
+}
+
+fn sync_directory(dir: &Path) -> std::io::Result<()> {
     File::open(dir)?.sync_all()
 }
 

@@ -1,0 +1,128 @@
+//! Crashes: a child process writes, reports what was acknowledged, and loses its power.
+//!
+//! The child runs under a shim ([`power`]) that kills it at a chosen moment; then everything it
+//! had not synced is taken from its files. Whatever was acknowledged must still be there, no
+//! number may come twice, and after a failed sync nothing more may be acknowledged. A child that
+//! never syncs must be caught: a test that cannot fail proves nothing.
+//!
+//! `KUBEWRIGHT_CRASHES` sets how many crashes there are; the default suits an ordinary test run.
+
+mod child;
+mod power;
+mod witness;
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use power::{Loss, Outage, Shim};
+use witness::{Random, Witness};
+
+/// After this many crashes a directory has seen enough, and the next one starts from nothing.
+const CRASHES_PER_STORE: u32 = 25;
+
+#[test]
+fn acknowledged_writes_survive_loss_of_power() {
+    for (round, mut random) in rounds(20).enumerate() {
+        let mut site = Site::new();
+        let crashes = CRASHES_PER_STORE.min(crashes(20));
+        for crash in 0..crashes {
+            let outage = Outage { kill_at: Some(1 + random.below(400)), ..Outage::default() };
+            let loss = if random.below(2) == 0 { Loss::Everything } else { Loss::Some };
+            site.crash(&outage, &[], loss, &mut random)
+                .unwrap_or_else(|lie| panic!("store {round}, crash {crash}, {outage:?}: {lie}"));
+        }
+        assert!(site.witness.acknowledged() > 0, "no child ever got to write");
+    }
+}
+
+#[test]
+fn nothing_is_acknowledged_after_a_failed_sync() {
+    for (round, mut random) in rounds(8).enumerate() {
+        let mut site = Site::new();
+        for crash in 0..CRASHES_PER_STORE.min(crashes(8)) {
+            let outage = Outage { fail_sync_at: Some(1 + random.below(150)), ..Outage::default() };
+            site.crash(&outage, &[], Loss::Everything, &mut random)
+                .unwrap_or_else(|lie| panic!("store {round}, crash {crash}, {outage:?}: {lie}"));
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_loses_nothing_that_was_acknowledged() {
+    for (round, mut random) in rounds(8).enumerate() {
+        let mut site = Site::new();
+        for crash in 0..CRASHES_PER_STORE.min(crashes(8)) {
+            let outage = Outage { space: Some(random.below(1_500_000)), ..Outage::default() };
+            let loss = if random.below(2) == 0 { Loss::Everything } else { Loss::Some };
+            site.crash(&outage, &[], loss, &mut random)
+                .unwrap_or_else(|lie| panic!("store {round}, crash {crash}, {outage:?}: {lie}"));
+        }
+    }
+}
+
+#[test]
+fn a_store_that_never_syncs_is_caught() {
+    let mut random = Random::new(1);
+    let mut site = Site::new();
+    let caught = (0..10).find_map(|_| {
+        let outage = Outage { kill_at: Some(150 + random.below(200)), ..Outage::default() };
+        site.crash(&outage, &[(child::NEVER_SYNC, "1")], Loss::Everything, &mut random).err()
+    });
+    assert!(caught.is_some(), "the test does not notice lost writes");
+}
+
+/// How many crashes to cause in all.
+fn crashes(otherwise: u32) -> u32 {
+    std::env::var("KUBEWRIGHT_CRASHES")
+        .map_or(otherwise, |count| count.parse().expect("KUBEWRIGHT_CRASHES is a number"))
+}
+
+/// One source of randomness for each store; the same in every run.
+fn rounds(otherwise: u32) -> impl Iterator<Item = Random> {
+    (0..crashes(otherwise).div_ceil(CRASHES_PER_STORE))
+        .map(|round| Random::new(u64::from(round) + 1))
+}
+
+/// A store that keeps being crashed.
+struct Site {
+    shim: Shim,
+    witness: Witness,
+    dir: PathBuf,
+    _scratch: tempfile::TempDir,
+}
+
+impl Site {
+    fn new() -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        let disk = scratch.path().join("disk");
+        std::fs::create_dir(&disk).unwrap();
+        let dir = disk.join("store");
+        let shim = Shim::build(scratch.path(), &disk);
+        Self { shim, witness: Witness::default(), dir, _scratch: scratch }
+    }
+
+    /// Runs a child until its outage, takes what was not synced, and asks the witness.
+    fn crash(
+        &mut self,
+        outage: &Outage,
+        environment: &[(&str, &str)],
+        loss: Loss,
+        random: &mut Random,
+    ) -> Result<(), witness::Lie> {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["embedded::crash::child::write_until_stopped", "--exact", "--nocapture"])
+            .arg("--test-threads=1")
+            .env(child::DIR, &self.dir)
+            .env(child::SEED, random.below(1 << 32).to_string())
+            .envs(environment.iter().copied())
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
+        self.shim.preload(&mut command, outage);
+        let output = command.output().unwrap();
+        self.shim.lose_power(loss, random);
+        let report = String::from_utf8_lossy(&output.stdout);
+        let copy = self.shim.copy_of_disk().join("store");
+        self.witness.hear(&report, &copy)
+    }
+}
