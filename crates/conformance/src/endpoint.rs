@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use http::{HeaderMap, Method, header};
+use http_body_util::BodyExt as _;
 use kube::client::Body;
 use serde_json::Value;
 
@@ -16,9 +17,21 @@ const USER_AGENT: &str = "kubewright-conformance/1";
 /// How often a state that must come is looked for.
 const POLL: Duration = Duration::from_millis(20);
 
+/// How long an event that must come may take.
+const EVENT_MAX: Duration = Duration::from_secs(20);
+
 #[derive(Clone)]
 pub struct Endpoint {
     client: kube::Client,
+    config: kube::Config,
+}
+
+/// The events of one watch, as they arrive.
+pub struct Watch {
+    body: Body,
+    line: String,
+    rest: Vec<u8>,
+    pub content_type: String,
 }
 
 /// One request. The target is path and query, as they go on the wire.
@@ -42,8 +55,21 @@ impl Endpoint {
     /// The current context of `KUBECONFIG` (or of the user's own kubeconfig).
     pub async fn from_kubeconfig() -> Result<Self> {
         let config = kube::Config::infer().await.context("read kubeconfig")?;
-        let client = kube::Client::try_from(config).context("set up the client")?;
-        Ok(Self { client })
+        Self::new(config)
+    }
+
+    fn new(mut config: kube::Config) -> Result<Self> {
+        // A 503 or 504 is an answer like any other, not a reason to ask again.
+        config.default_retry = false;
+        let client = kube::Client::try_from(config.clone()).context("set up the client")?;
+        Ok(Self { client, config })
+    }
+
+    /// The same server for a client that shows no credentials of its own.
+    pub fn without_credentials(&self) -> Result<Self> {
+        let mut config = self.config.clone();
+        config.auth_info = kube::config::AuthInfo::default();
+        Self::new(config)
     }
 
     /// Sends one request and reads the whole answer; only a broken connection is an error.
@@ -53,6 +79,25 @@ impl Endpoint {
         let (parts, body) = response.into_parts();
         let bytes = body.collect_bytes().await.with_context(|| request.line())?.to_vec();
         Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, bytes })
+    }
+
+    /// Opens a watch; anything but a stream is an error.
+    pub async fn watch(&self, request: &Request) -> Result<Watch> {
+        let response =
+            self.client.send(request.to_http()?).await.with_context(|| request.line())?;
+        let (parts, body) = response.into_parts();
+        let answer =
+            Answer { status: parts.status.as_u16(), headers: parts.headers, bytes: vec![] };
+        if answer.status != 200 {
+            let bytes = body.collect_bytes().await.with_context(|| request.line())?.to_vec();
+            bail!("{}: {}", request.line(), Answer { bytes, ..answer });
+        }
+        Ok(Watch {
+            body,
+            line: request.line(),
+            rest: Vec::new(),
+            content_type: answer.content_type().to_owned(),
+        })
     }
 
     /// Asks again and again until `done` is content with the answer.
@@ -72,6 +117,39 @@ impl Endpoint {
                 bail!("{}: not as awaited after {patience:?}: {answer}", request.line());
             }
             tokio::time::sleep(POLL).await;
+        }
+    }
+}
+
+impl Watch {
+    /// The next event, or `None` when the server ends the watch.
+    pub async fn next(&mut self) -> Result<Option<Value>> {
+        tokio::time::timeout(EVENT_MAX, self.read_line())
+            .await
+            .with_context(|| format!("{}: no event in {EVENT_MAX:?}", self.line))?
+    }
+
+    /// The next event, which must come.
+    pub async fn event(&mut self) -> Result<Value> {
+        self.next().await?.with_context(|| format!("{}: the watch ended", self.line))
+    }
+
+    async fn read_line(&mut self) -> Result<Option<Value>> {
+        loop {
+            if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.rest.drain(..=end).collect();
+                let event = serde_json::from_slice(&line)
+                    .with_context(|| format!("not an event: {}", String::from_utf8_lossy(&line)))?;
+                return Ok(Some(event));
+            }
+            match self.body.frame().await {
+                Some(frame) => {
+                    let frame = frame.with_context(|| self.line.clone())?;
+                    self.rest.extend_from_slice(&frame.into_data().unwrap_or_default());
+                }
+                None if self.rest.is_empty() => return Ok(None),
+                None => bail!("{}: the watch ended in the middle of an event", self.line),
+            }
         }
     }
 }
@@ -104,6 +182,20 @@ impl Request {
         Self::new(Method::PATCH, target).json(body).content_type("application/merge-patch+json")
     }
 
+    pub fn json_patch(target: impl Into<String>, body: &Value) -> Self {
+        Self::new(Method::PATCH, target).json(body).content_type("application/json-patch+json")
+    }
+
+    pub fn strategic_patch(target: impl Into<String>, body: &Value) -> Self {
+        let media_type = "application/strategic-merge-patch+json";
+        Self::new(Method::PATCH, target).json(body).content_type(media_type)
+    }
+
+    /// A server-side apply; the field manager is in the target.
+    pub fn apply(target: impl Into<String>, body: &Value) -> Self {
+        Self::new(Method::PATCH, target).json(body).content_type("application/apply-patch+yaml")
+    }
+
     pub fn json(self, body: &Value) -> Self {
         self.body(body.to_string()).content_type("application/json")
     }
@@ -127,6 +219,15 @@ impl Request {
         let value = value.parse().expect("a header value is visible ASCII");
         self.headers.insert(name, value);
         self
+    }
+
+    pub fn bearer(self, token: &str) -> Self {
+        self.header(header::AUTHORIZATION, &format!("Bearer {token}"))
+    }
+
+    /// Acts as another user, which the server must allow.
+    pub fn impersonate(self, user: &str) -> Self {
+        self.header(header::HeaderName::from_static("impersonate-user"), user)
     }
 
     /// Method and target, to name the request in messages.
@@ -157,6 +258,11 @@ impl Answer {
     /// The whole media type, with its parameters.
     pub fn content_type(&self) -> &str {
         self.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("")
+    }
+
+    /// A header's value; empty when it is absent.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
     }
 
     /// The texts of all `Warning: 299` headers, in order.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use kubewright_conformance::endpoint::Endpoint;
-use kubewright_conformance::record;
+use kubewright_conformance::{judge, record, scenario};
 
 /// Speaks to the endpoint of the current kubeconfig context (`KUBECONFIG`).
 #[derive(Parser)]
@@ -17,6 +17,22 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Judge the endpoint by every scenario.
+    Run {
+        /// Whose list of expected failures to hold it to.
+        #[arg(long, default_value = "upstream")]
+        target: String,
+        /// Only scenarios whose name or api-surface id contains this.
+        #[arg(long)]
+        filter: Option<String>,
+        /// How many scenarios to run at once.
+        #[arg(long, default_value_t = 8)]
+        jobs: usize,
+    },
+    /// Print every scenario with the api-surface ids it proves.
+    List,
+    /// Check, without an endpoint, that scenarios, api-surface and recordings agree.
+    Check,
     /// Play recorded cases and keep what the endpoint answers.
     Record {
         /// The folder that holds `<area>/<case>.yaml`.
@@ -43,6 +59,24 @@ async fn main() -> ExitCode {
 
 async fn run(command: Command) -> Result<ExitCode> {
     match command {
+        Command::Run { target, filter, jobs } => {
+            let endpoint = Endpoint::from_kubeconfig().await?;
+            let expected = judge::expected_failures(&target)?;
+            let verdict = judge::run(&endpoint, filter.as_deref(), &expected, jobs).await?;
+            println!("{verdict}");
+            Ok(if verdict.is_pass() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        Command::List => {
+            for scenario in scenario::all() {
+                println!("{} {}", scenario.name, scenario.proves.join(" "));
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Check => {
+            let faults = kubewright_conformance::faults()?;
+            faults.iter().for_each(|fault| println!("{fault}"));
+            Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
         Command::Record { dir, check, jobs, only } => {
             let endpoint = Endpoint::from_kubeconfig().await?;
             let mode = if check { record::Mode::Compare } else { record::Mode::Write };

@@ -1,7 +1,7 @@
 //! Plays cases against an endpoint and keeps what it answers, with the volatile parts made
 //! constant, so that playing again on an unchanged server gives the same bytes.
 
-mod crd;
+mod fence;
 mod place;
 
 use std::fs;
@@ -37,7 +37,7 @@ pub async fn run(
 ) -> Result<usize> {
     let cases = case::load(dir, only)?;
     let total = cases.len();
-    let fence = crd::Fence::new(endpoint);
+    let fence = fence::Fence::new(endpoint);
     let mut outcomes = stream::iter(&cases)
         .map(|case| async { (&case.id, record(endpoint, &fence, case, mode).await) })
         .buffer_unordered(jobs.max(1));
@@ -59,7 +59,7 @@ pub async fn run(
 
 async fn record(
     endpoint: &Endpoint,
-    fence: &crd::Fence,
+    fence: &fence::Fence,
     case: &Case,
     mode: Mode,
 ) -> Result<&'static str> {
@@ -81,7 +81,7 @@ async fn record(
     }
 }
 
-async fn play(endpoint: &Endpoint, fence: &crd::Fence, case: &Case) -> Result<Value> {
+async fn play(endpoint: &Endpoint, fence: &fence::Fence, case: &Case) -> Result<Value> {
     let mut scrubber = Scrubber::new(Timestamp::now(), case.clock);
     let mut seen = Seen { resource_version: String::new(), uid: String::new() };
     let mut steps = Vec::new();
@@ -93,7 +93,7 @@ async fn play(endpoint: &Endpoint, fence: &crd::Fence, case: &Case) -> Result<Va
         scrubber.step_sent(Timestamp::now());
         let step = step.with(&seen);
         let answer = endpoint.send(&step.to_request()?).await.with_context(context)?;
-        crd::settle(endpoint, fence, &step, &answer).await.with_context(context)?;
+        fence::settle(endpoint, fence, &step, &answer).await.with_context(context)?;
         if let Ok(object) = answer.json() {
             learn(&object, &mut seen);
         }
@@ -145,4 +145,21 @@ fn recorded_answer(step: &Step, answer: &Answer, scrubber: &mut Scrubber) -> Val
         recorded["text"] = text.into();
     }
     recorded
+}
+
+/// The cases below `dir` whose recording is missing or answers other requests than theirs.
+pub fn stale(dir: &Path) -> Result<Vec<String>> {
+    let mut faults = Vec::new();
+    for case in case::load(dir, &[])? {
+        let recorded = fs::read_to_string(case.recording_file())
+            .ok()
+            .and_then(|text| serde_json::from_str::<Value>(&text).ok())
+            .unwrap_or_default();
+        let steps = recorded["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let requests: Vec<Value> = steps.iter().map(|step| step["request"].clone()).collect();
+        if recorded["about"] != case.about || requests != case.recorded_requests() {
+            faults.push(format!("{0}: not recorded as written: cargo xtask record {0}", case.id));
+        }
+    }
+    Ok(faults)
 }

@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result, bail};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::crd;
 use crate::case::{Case, Payload, Step};
+use crate::crd;
 use crate::endpoint::{Endpoint, Request};
 
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::case::Step;
+use crate::crd::{PATH, wait_until_served};
 use crate::endpoint::{Answer, Endpoint, Request};
 
-pub(super) const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Returns when what `step` did to a definition, if it did anything, can be seen by requests.
@@ -42,39 +42,6 @@ pub(super) async fn settle(
         fence.pass().await?;
     }
     Ok(())
-}
-
-/// Waits until every served version answers; false when the names are not accepted, and the
-/// definition will therefore never be served.
-async fn wait_until_served(endpoint: &Endpoint, name: &str) -> Result<bool> {
-    let get = Request::get(format!("{PATH}/{name}"));
-    let decided = |answer: &Answer| {
-        answer.json().is_ok_and(|crd| {
-            condition(&crd, "Established") == Some("True")
-                || condition(&crd, "NamesAccepted") == Some("False")
-        })
-    };
-    let crd = endpoint.poll(&get, PATIENCE, decided).await?.json()?;
-    if condition(&crd, "Established") != Some("True") {
-        return Ok(false);
-    }
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let group = text(&crd["spec"]["group"]);
-    let plural = text(&crd["spec"]["names"]["plural"]);
-    for version in crd["spec"]["versions"].as_array().into_iter().flatten() {
-        if version["served"] == true {
-            let list = format!("/apis/{group}/{}/{plural}?limit=1", text(&version["name"]));
-            // A conversion that fails is an answer too; only "no such resource" is not.
-            let served = |answer: &Answer| !matches!(answer.status, 404 | 503);
-            endpoint.poll(&Request::get(list), PATIENCE, served).await?;
-        }
-    }
-    Ok(true)
-}
-
-fn condition<'a>(crd: &'a Value, kind: &str) -> Option<&'a str> {
-    let conditions = crd["status"]["conditions"].as_array()?;
-    conditions.iter().find(|condition| condition["type"] == kind)?["status"].as_str()
 }
 
 /// Tells when every definition written before a moment is in effect.

@@ -1,0 +1,124 @@
+//! Runs scenarios against an endpoint and holds it to its list of expected failures.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::endpoint::Endpoint;
+use crate::scenario::{self, Context, Scenario};
+
+/// No scenario needs as long, on any machine.
+const SCENARIO_MAX: Duration = Duration::from_secs(120);
+
+/// How an endpoint did.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    passed: usize,
+    failed: usize,
+    /// Failed as expected.
+    skipped: usize,
+}
+
+impl Verdict {
+    pub fn is_pass(&self) -> bool {
+        self.failed == 0
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed", self.passed, self.failed)?;
+        if self.skipped > 0 {
+            write!(f, ", {} skipped", self.skipped)?;
+        }
+        Ok(())
+    }
+}
+
+/// The scenarios that `target` is known to fail: one name per line, `#` for comments.
+pub fn expected_failures(target: &str) -> Result<BTreeSet<String>> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("expected").join(format!("{target}.txt"));
+    let text = fs::read_to_string(&file)
+        .with_context(|| format!("read the expected failures of {target}: {}", file.display()))?;
+    let names = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let names: BTreeSet<String> =
+        names.filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let known: BTreeSet<&str> = scenario::all().iter().map(|scenario| scenario.name).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(name.as_str())) {
+        bail!("{} names no scenario: {unknown}", file.display());
+    }
+    Ok(names)
+}
+
+/// Runs every scenario that matches, a line for each. An expected failure that passes is a
+/// failure: the list must be made shorter.
+pub async fn run(
+    endpoint: &Endpoint,
+    filter: Option<&str>,
+    expected: &BTreeSet<String>,
+    jobs: usize,
+) -> Result<Verdict> {
+    let chosen: Vec<Scenario> =
+        scenario::all().into_iter().filter(|scenario| scenario.matches(filter)).collect();
+    if chosen.is_empty() {
+        bail!("no scenario matches");
+    }
+    let permits = Arc::new(Semaphore::new(jobs.max(1)));
+    let mut running = JoinSet::new();
+    for scenario in chosen {
+        let (endpoint, permits) = (endpoint.clone(), permits.clone());
+        running.spawn(async move {
+            let _permit = permits.acquire_owned().await.expect("nobody closes the semaphore");
+            let started = Instant::now();
+            let outcome = play(&endpoint, scenario).await;
+            (scenario, outcome, started.elapsed())
+        });
+    }
+    let mut verdict = Verdict::default();
+    while let Some(joined) = running.join_next().await {
+        let (scenario, outcome, took) = joined.context("a scenario's task broke")?;
+        let Scenario { name, proves, .. } = scenario;
+        let outcome = match (outcome, expected.contains(name)) {
+            (Ok(()), false) => {
+                verdict.passed += 1;
+                "ok".to_owned()
+            }
+            (Err(_), true) => {
+                verdict.skipped += 1;
+                "fails as expected".to_owned()
+            }
+            (Ok(()), true) => {
+                verdict.failed += 1;
+                "PASSES, but is listed as an expected failure: take it off the list".to_owned()
+            }
+            (Err(error), false) => {
+                verdict.failed += 1;
+                format!("FAILED: {error:#}")
+            }
+        };
+        println!("{name} [{}] {} ms: {outcome}", proves.join(" "), took.as_millis());
+    }
+    Ok(verdict)
+}
+
+async fn play(endpoint: &Endpoint, scenario: Scenario) -> Result<()> {
+    let context = Context::new(endpoint.clone()).await?;
+    let place = context.clone();
+    // A task of its own, so that a panic is this scenario's failure and no one else's.
+    let mut task = JoinSet::new();
+    task.spawn(async move { tokio::time::timeout(SCENARIO_MAX, (scenario.run)(context)).await });
+    let outcome = match task.join_next().await.expect("one task was spawned") {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(_)) => Err(anyhow!("not done after {SCENARIO_MAX:?}")),
+        Err(_) => Err(anyhow!("panicked")),
+    };
+    place.leave().await?;
+    outcome
+}

@@ -1,0 +1,245 @@
+//! The behaviours that make a Kubernetes API, each a scenario that names the api-surface ids it
+//! proves.
+//!
+//! A scenario sees the endpoint only through requests and gets a namespace and an API group of its
+//! own. It asserts what upstream does, exactly: one that fails on upstream is a wrong scenario.
+
+mod apply;
+mod auth;
+mod crd_schema;
+mod crds;
+mod deletes;
+mod patches;
+mod reads;
+mod watches;
+mod wire;
+mod wire_forms;
+mod writes;
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use crate::crd;
+use crate::endpoint::{Answer, Endpoint, Request, Watch};
+
+#[derive(Clone, Copy)]
+pub struct Scenario {
+    /// The claim, as a path: `writes::a_name_must_be_given`.
+    pub name: &'static str,
+    /// Ids of docs/api-surface.md.
+    pub proves: &'static [&'static str],
+    pub run: fn(Context) -> BoxFuture<'static, Result<()>>,
+}
+
+impl Scenario {
+    pub fn matches(&self, filter: Option<&str>) -> bool {
+        filter.is_none_or(|filter| self.name.contains(filter) || self.proves.contains(&filter))
+    }
+}
+
+/// Every scenario there is.
+pub fn all() -> Vec<Scenario> {
+    [
+        wire::SCENARIOS,
+        wire_forms::SCENARIOS,
+        reads::SCENARIOS,
+        watches::SCENARIOS,
+        writes::SCENARIOS,
+        patches::SCENARIOS,
+        apply::SCENARIOS,
+        deletes::SCENARIOS,
+        crds::SCENARIOS,
+        crd_schema::SCENARIOS,
+        auth::SCENARIOS,
+    ]
+    .concat()
+}
+
+/// A table of scenarios: the module's name, then each function with the ids it proves.
+macro_rules! scenarios {
+    ($area:literal: $($function:ident [$($id:ident)+],)+) => {
+        pub(super) const SCENARIOS: &[crate::scenario::Scenario] = &[$(
+            crate::scenario::Scenario {
+                name: concat!($area, "::", stringify!($function)),
+                proves: &[$(stringify!($id)),+],
+                run: |context| Box::pin($function(context)),
+            },
+        )+];
+    };
+}
+use scenarios;
+
+/// The place of one scenario.
+#[derive(Clone)]
+pub struct Context {
+    pub endpoint: Endpoint,
+    /// Fresh, and ours alone.
+    pub namespace: String,
+}
+
+impl Context {
+    pub(crate) async fn new(endpoint: Endpoint) -> Result<Self> {
+        let namespace = json!({ "metadata": { "generateName": "conformance-" } });
+        let answer = endpoint.send(&Request::post("/api/v1/namespaces", &namespace)).await?;
+        let namespace = text(&expect(&answer, 201)?, "/metadata/name").to_owned();
+        Ok(Self { endpoint, namespace })
+    }
+
+    /// Lets go of what the scenario made; whoever owns the endpoint sees to the rest.
+    pub(crate) async fn leave(self) -> Result<()> {
+        let suffix = format!(".{}", self.group());
+        let definitions = self.get(crd::PATH).await?;
+        for definition in definitions["items"].as_array().into_iter().flatten() {
+            let name = text(definition, "/metadata/name");
+            if name.ends_with(&suffix) {
+                self.send(Request::delete(format!("{}/{name}", crd::PATH))).await?;
+            }
+        }
+        self.send(Request::delete(format!("/api/v1/namespaces/{}", self.namespace))).await?;
+        Ok(())
+    }
+
+    /// An API group for the scenario's own definitions.
+    fn group(&self) -> String {
+        format!("{}.kubewright.dev", self.namespace)
+    }
+
+    /// `/api/v1/namespaces/<ours>/<resource>`
+    fn core(&self, resource: &str) -> String {
+        format!("/api/v1/namespaces/{}/{resource}", self.namespace)
+    }
+
+    /// `/apis/<group_version>/namespaces/<ours>/<resource>`
+    fn apis(&self, group_version: &str, resource: &str) -> String {
+        format!("/apis/{group_version}/namespaces/{}/{resource}", self.namespace)
+    }
+
+    async fn send(&self, request: Request) -> Result<Answer> {
+        self.endpoint.send(&request).await
+    }
+
+    async fn get(&self, target: &str) -> Result<Value> {
+        expect(&self.send(Request::get(target)).await?, 200)
+    }
+
+    async fn create(&self, collection: &str, object: &Value) -> Result<Value> {
+        expect(&self.send(Request::post(collection, object)).await?, 201)
+    }
+
+    async fn config_map(&self, name: &str) -> Result<Value> {
+        self.create(&self.core("configmaps"), &config_map(name)).await
+    }
+
+    async fn watch(&self, target: String) -> Result<Watch> {
+        self.endpoint.watch(&Request::get(target)).await
+    }
+
+    /// Makes a definition named `<plural>.<our group>` and waits until it is served.
+    async fn define(&self, definition: &Value) -> Result<Value> {
+        let created = self.create(crd::PATH, definition).await?;
+        let name = text(&created, "/metadata/name");
+        if !crd::wait_until_served(&self.endpoint, name).await? {
+            bail!("the names of {name} are not accepted");
+        }
+        self.get(&format!("{}/{name}", crd::PATH)).await
+    }
+
+    /// A definition of `widgets` in our group with one version, `v1`, and this schema.
+    fn widgets(&self, schema: Value) -> Value {
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": { "name": format!("widgets.{}", self.group()) },
+            "spec": {
+                "group": self.group(),
+                "scope": "Namespaced",
+                "names": { "plural": "widgets", "singular": "widget", "kind": "Widget" },
+                "versions": [{
+                    "name": "v1",
+                    "served": true,
+                    "storage": true,
+                    "schema": { "openAPIV3Schema": schema },
+                }],
+            },
+        })
+    }
+
+    /// The collection of [`Self::widgets`] in our namespace.
+    fn widget_path(&self) -> String {
+        self.apis(&format!("{}/v1", self.group()), "widgets")
+    }
+
+    fn widget(&self, name: &str, spec: Value) -> Value {
+        json!({
+            "apiVersion": format!("{}/v1", self.group()),
+            "kind": "Widget",
+            "metadata": { "name": name },
+            "spec": spec,
+        })
+    }
+}
+
+/// How long a state that must come may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn config_map(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "name": name },
+        "data": { "key": "value" },
+    })
+}
+
+/// A schema that lets everything be.
+fn any_schema() -> Value {
+    json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}
+
+/// The body of an answer that must have this status.
+fn expect(answer: &Answer, status: u16) -> Result<Value> {
+    if answer.status != status {
+        bail!("expected {status}, got {answer}");
+    }
+    answer.json()
+}
+
+/// The body of a refusal: a whole `Status` with this code, reason and message.
+fn refused(answer: &Answer, code: u16, reason: &str, message: &str) -> Result<Value> {
+    let status = expect(answer, code)?;
+    same("kind", &status["kind"], json!("Status"))?;
+    same("apiVersion", &status["apiVersion"], json!("v1"))?;
+    same("status", &status["status"], json!("Failure"))?;
+    same("code", &status["code"], json!(code))?;
+    same("reason", &status["reason"], json!(reason))?;
+    same("message", &status["message"], json!(message))?;
+    Ok(status)
+}
+
+/// Both values in full when they differ.
+fn same(what: &str, actual: &Value, expected: Value) -> Result<()> {
+    if *actual != expected {
+        bail!("{what}: expected {expected}, got {actual}");
+    }
+    Ok(())
+}
+
+/// The string at a JSON pointer; empty when there is none.
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The names of a list's items, in its order.
+fn names(list: &Value) -> Vec<&str> {
+    let items = list["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    items.iter().map(|item| text(item, "/metadata/name")).collect()
+}
+
+/// The number behind an object's or a list's resource version.
+fn revision(object: &Value) -> Result<u64> {
+    let version = text(object, "/metadata/resourceVersion");
+    version.parse().map_err(|_| anyhow::anyhow!("resource version {version:?} is no number"))
+}

@@ -1,0 +1,174 @@
+//! Server-side apply as clients meet it; its semantics in depth are settled by recordings.
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use super::{Context, expect, refused, revision, same, scenarios, text};
+use crate::endpoint::{Answer, Request};
+
+scenarios! { "apply":
+    an_apply_creates_and_owns [U4],
+    an_apply_of_the_same_changes_nothing [U4],
+    an_apply_against_another_owner_conflicts [U4],
+    force_takes_the_fields_over [U4],
+    a_field_no_longer_applied_is_removed [U4],
+    two_may_own_the_same_value [U4],
+    an_update_takes_ownership_of_what_it_changes [U4],
+    an_apply_needs_a_manager_and_no_managed_fields [U4],
+    an_apply_must_fit_the_schema [U4],
+    an_apply_may_be_yaml [U4],
+    managed_fields_can_be_reset [U4],
+    force_is_for_apply_alone [U4],
+}
+
+fn applied(data: Value) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "one" }, "data": data })
+}
+
+async fn apply(cx: &Context, query: &str, data: Value) -> Result<Answer> {
+    cx.send(Request::apply(cx.core(&format!("configmaps/one?{query}")), &applied(data))).await
+}
+
+/// Each manager with its operation and the data fields it owns, by name: their order in the object
+/// depends on the seconds in which they wrote.
+fn owners(object: &Value) -> Value {
+    let entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+    let mut owners: Vec<Value> = entries
+        .iter()
+        .map(|entry| json!([entry["manager"], entry["operation"], entry["fieldsV1"]["f:data"]]))
+        .collect();
+    owners.sort_by_key(|owner| owner[0].as_str().map(str::to_owned));
+    owners.into()
+}
+
+async fn an_apply_creates_and_owns(cx: Context) -> Result<()> {
+    let created = expect(&apply(&cx, "fieldManager=a", json!({ "x": "1" })).await?, 201)?;
+    same("data", &created["data"], json!({ "x": "1" }))?;
+    same("owners", &owners(&created), json!([["a", "Apply", { "f:x": {} }]]))?;
+    let again = expect(&apply(&cx, "fieldManager=a", json!({ "x": "2" })).await?, 200)?;
+    same("data", &again["data"], json!({ "x": "2" }))
+}
+
+async fn an_apply_of_the_same_changes_nothing(cx: Context) -> Result<()> {
+    let created = expect(&apply(&cx, "fieldManager=a", json!({ "x": "1" })).await?, 201)?;
+    let again = expect(&apply(&cx, "fieldManager=a", json!({ "x": "1" })).await?, 200)?;
+    same("object", &again, created)
+}
+
+async fn an_apply_against_another_owner_conflicts(cx: Context) -> Result<()> {
+    expect(&apply(&cx, "fieldManager=a", json!({ "x": "1", "y": "1" })).await?, 201)?;
+    let answer = apply(&cx, "fieldManager=b", json!({ "x": "2", "y": "2" })).await?;
+    let message = "Apply failed with 2 conflicts: conflicts with \"a\":\n- .data.x\n- .data.y";
+    let status = refused(&answer, 409, "Conflict", message)?;
+    let cause = |field: &str| json!({ "reason": "FieldManagerConflict", "message": "conflict with \"a\"", "field": field });
+    same("causes", &status["details"]["causes"], json!([cause(".data.x"), cause(".data.y")]))?;
+    let answer = apply(&cx, "fieldManager=b", json!({ "x": "2", "y": "1" })).await?;
+    let message = "Apply failed with 1 conflict: conflict with \"a\": .data.x";
+    refused(&answer, 409, "Conflict", message)?;
+    Ok(())
+}
+
+async fn force_takes_the_fields_over(cx: Context) -> Result<()> {
+    expect(&apply(&cx, "fieldManager=a", json!({ "x": "1", "y": "1" })).await?, 201)?;
+    let forced = apply(&cx, "fieldManager=b&force=true", json!({ "x": "2" })).await?;
+    let forced = expect(&forced, 200)?;
+    same("data", &forced["data"], json!({ "x": "2", "y": "1" }))?;
+    let expected = json!([["a", "Apply", { "f:y": {} }], ["b", "Apply", { "f:x": {} }]]);
+    same("owners", &owners(&forced), expected)
+}
+
+async fn a_field_no_longer_applied_is_removed(cx: Context) -> Result<()> {
+    expect(&apply(&cx, "fieldManager=a", json!({ "x": "1", "y": "1" })).await?, 201)?;
+    let less = expect(&apply(&cx, "fieldManager=a", json!({ "x": "1" })).await?, 200)?;
+    same("data", &less["data"], json!({ "x": "1" }))?;
+    same("owners", &owners(&less), json!([["a", "Apply", { "f:x": {} }]]))
+}
+
+async fn two_may_own_the_same_value(cx: Context) -> Result<()> {
+    expect(&apply(&cx, "fieldManager=a", json!({ "x": "1" })).await?, 201)?;
+    let shared = expect(&apply(&cx, "fieldManager=b", json!({ "x": "1" })).await?, 200)?;
+    let both = json!([["a", "Apply", { "f:x": {} }], ["b", "Apply", { "f:x": {} }]]);
+    same("owners", &owners(&shared), both)?;
+    // What one lets go of, the other keeps.
+    let kept = expect(&apply(&cx, "fieldManager=a", json!({})).await?, 200)?;
+    same("data", &kept["data"], json!({ "x": "1" }))
+}
+
+async fn an_update_takes_ownership_of_what_it_changes(cx: Context) -> Result<()> {
+    expect(&apply(&cx, "fieldManager=a", json!({ "x": "1", "y": "1" })).await?, 201)?;
+    let patch = json!({ "data": { "x": "2", "z": "1" } });
+    let path = cx.core("configmaps/one?fieldManager=editor");
+    let edited = expect(&cx.send(Request::merge_patch(path, &patch)).await?, 200)?;
+    let expected = json!([
+        ["a", "Apply", { "f:y": {} }],
+        ["editor", "Update", { "f:x": {}, "f:z": {} }],
+    ]);
+    same("owners", &owners(&edited), expected)?;
+    let answer = apply(&cx, "fieldManager=a", json!({ "x": "1", "y": "1" })).await?;
+    let message = "Apply failed with 1 conflict: conflict with \"editor\" using v1: .data.x";
+    refused(&answer, 409, "Conflict", message)?;
+    Ok(())
+}
+
+async fn an_apply_needs_a_manager_and_no_managed_fields(cx: Context) -> Result<()> {
+    let answer = apply(&cx, "force=false", json!({})).await?;
+    let message = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is \
+                   required for apply patch";
+    refused(&answer, 422, "Invalid", message)?;
+    let mut body = applied(json!({}));
+    body["metadata"]["managedFields"] =
+        json!([{ "manager": "a", "operation": "Apply", "apiVersion": "v1" }]);
+    let answer = cx.send(Request::apply(cx.core("configmaps/one?fieldManager=a"), &body)).await?;
+    refused(&answer, 400, "BadRequest", "metadata.managedFields must be nil")?;
+    Ok(())
+}
+
+async fn an_apply_must_fit_the_schema(cx: Context) -> Result<()> {
+    let mut body = applied(json!({}));
+    body["datta"] = json!({});
+    let answer = cx.send(Request::apply(cx.core("configmaps/one?fieldManager=a"), &body)).await?;
+    let message = "failed to create typed patch object (/one; /v1, Kind=ConfigMap): .datta: field \
+                   not declared in schema";
+    same("message", &expect(&answer, 500)?["message"], json!(message))?;
+    let mut body = applied(json!({}));
+    body.as_object_mut().into_iter().for_each(|fields| _ = fields.remove("apiVersion"));
+    let answer = cx.send(Request::apply(cx.core("configmaps/one?fieldManager=a"), &body)).await?;
+    refused(&answer, 400, "BadRequest", "invalid object type: /, Kind=ConfigMap")?;
+    Ok(())
+}
+
+async fn an_apply_may_be_yaml(cx: Context) -> Result<()> {
+    let yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\ndata:\n  x: \"1\"\n";
+    let request = Request::apply(cx.core("configmaps/one?fieldManager=a"), &json!({})).body(yaml);
+    same("data", &expect(&cx.send(request).await?, 201)?["data"], json!({ "x": "1" }))?;
+    let request = Request::apply(cx.core("configmaps/one?fieldManager=a"), &json!({})).body("a: [");
+    let status = expect(&cx.send(request).await?, 400)?;
+    let message = text(&status, "/message");
+    ensure!(message.starts_with("error decoding YAML: "), "{message}");
+    Ok(())
+}
+
+async fn managed_fields_can_be_reset(cx: Context) -> Result<()> {
+    let created = expect(&apply(&cx, "fieldManager=a", json!({ "x": "1" })).await?, 201)?;
+    let reset = json!({ "metadata": { "managedFields": [{}] } });
+    let reset =
+        expect(&cx.send(Request::merge_patch(cx.core("configmaps/one"), &reset)).await?, 200)?;
+    same("managedFields", &reset["metadata"]["managedFields"], Value::Null)?;
+    ensure!(revision(&reset)? > revision(&created)?, "nothing was written");
+    // Whoever applies next shares the object with an owner from before.
+    let next = expect(&apply(&cx, "fieldManager=b", json!({ "y": "1" })).await?, 200)?;
+    let expected = json!([
+        ["b", "Apply", { "f:y": {} }],
+        ["before-first-apply", "Update", { ".": {}, "f:x": {} }],
+    ]);
+    same("owners", &owners(&next), expected)
+}
+
+async fn force_is_for_apply_alone(cx: Context) -> Result<()> {
+    cx.config_map("one").await?;
+    let request = Request::merge_patch(cx.core("configmaps/one?force=true"), &json!({}));
+    let message = "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be \
+                   specified for non-apply patch";
+    refused(&cx.send(request).await?, 422, "Invalid", message)?;
+    Ok(())
+}
