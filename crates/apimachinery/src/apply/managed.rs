@@ -278,7 +278,7 @@ pub(super) fn store(object: &mut Value, managed: Managed) {
         clear(object);
         return;
     }
-    if let Some(metadata) = object["metadata"].as_object_mut() {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert("managedFields".to_owned(), Value::Array(entries));
     } else if let Some(object) = object.as_object_mut() {
         let metadata = Map::from_iter([("managedFields".to_owned(), Value::Array(entries))]);

@@ -90,6 +90,9 @@ impl Updater<'_> {
         let new = self
             .prune(merged, managed, last)
             .map_err(|text| format!("failed to prune fields: {text}"))?;
+        // Nothing but null may be left of an item, and then it has no name to compare it by.
+        typed::validate(schema, &new, Duplicates::Allowed)
+            .map_err(|text| format!("failed to compare objects: {text}"))?;
         self.hand_over(
             &Versioned::borrowed(self.api_version, live),
             &Versioned::borrowed(self.api_version, &new),

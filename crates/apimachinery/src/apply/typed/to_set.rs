@@ -29,9 +29,13 @@ fn below(schema: &Schema, ty: TypeId, value: &Value) -> (bool, Set) {
     }
 }
 
+/// Stands for the items that have no name: removing fields can leave nothing of an item but null.
+/// Such a list still counts as one that has something in it.
+const NAMELESS: PathElement = PathElement::Index(-1);
+
 fn list_items(schema: &Schema, list: &List, items: &[Value]) -> Set {
     let mut named: Vec<(PathElement, &Value)> =
-        items.iter().filter_map(|item| Some((list.element_of(item).ok()?, item))).collect();
+        items.iter().map(|item| (list.element_of(item).unwrap_or(NAMELESS), item)).collect();
     named.sort_by(|(a, _), (b, _)| a.cmp(b));
     let mut nodes = Vec::with_capacity(named.len());
     let mut named = named.into_iter().peekable();
