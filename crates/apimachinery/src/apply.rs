@@ -203,19 +203,15 @@ impl FieldManager<'_> {
         let changed = self.updater().update(live, new, &mut managed)?.difference(&UNTRACKED);
         if !changed.is_empty() {
             let owner = Owner::updater(name_or_unknown(manager), self.subresource);
-            match managed.position(&owner, self.api_version) {
-                Some(at) => {
-                    let entry = &mut managed.entries[at];
-                    entry.set = changed.union(std::mem::take(&mut entry.set));
-                    entry.time = Some(now);
-                }
-                None => managed.entries.push(Entry {
+            let entry =
+                managed.entries.entry(owner.identity(self.api_version)).or_insert_with(|| Entry {
                     owner,
                     api_version: self.api_version.to_owned(),
-                    time: Some(now),
-                    set: changed,
-                }),
-            }
+                    time: None,
+                    set: Set::new(),
+                });
+            entry.set = changed.union(std::mem::take(&mut entry.set));
+            entry.time = Some(now);
         }
         managed.cap_updaters();
         Ok(managed)
@@ -255,8 +251,7 @@ impl FieldManager<'_> {
             subresource: self.subresource.to_owned(),
         };
         let object = self.updater().apply(live, config, &mut managed, &owner, force)?;
-        if let Some(at) = managed.position(&owner, self.api_version) {
-            let entry = &mut managed.entries[at];
+        if let Some(entry) = managed.entries.get_mut(&owner.identity(self.api_version)) {
             entry.set = std::mem::take(&mut entry.set).difference(&UNTRACKED);
             // Who only repeats what is there has changed nothing, and the time says so.
             if object.is_some() {
@@ -308,7 +303,7 @@ pub fn extract(schema: &Schema, object: &Value, manager: &str, subresource: &str
         operation: Operation::Apply,
         subresource: subresource.to_owned(),
     };
-    let entry = managed.entries.into_iter().find(|entry| entry.owner == owner)?;
+    let entry = managed.entries.into_values().find(|entry| entry.owner == owner)?;
     let fields = entry.set.leaves();
     let present = fields.intersection(&typed::to_set(schema, object));
     let mut config = typed::extract(schema, object, &fields.union(present.key_fields()));

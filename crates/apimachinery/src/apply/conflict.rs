@@ -7,61 +7,81 @@ use super::path::PathElement;
 use super::set::Set;
 use crate::json;
 
-/// The conflicts of one apply, in the order of their owners.
+/// The conflicts of one apply, by owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conflicts(Vec<Conflict>);
+pub struct Conflicts(Vec<OwnedFields>);
 
-/// A field that another owner has.
+/// Fields that one owner would lose.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conflict {
-    pub owner: Owner,
-    /// The version through which an updater came to own the field.
-    pub api_version: String,
-    pub path: Vec<PathElement>,
+struct OwnedFields {
+    owner: Owner,
+    /// The version through which an updater came to own the fields.
+    api_version: String,
+    fields: Set,
 }
 
-impl Conflicts {
-    pub(super) fn new(mut conflicts: Vec<Conflict>) -> Self {
-        conflicts.sort_by_cached_key(|conflict| conflict.owner.identity(&conflict.api_version));
-        Conflicts(conflicts)
-    }
+/// One cause in the status that reports the conflicts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    pub message: String,
+    pub field: String,
+}
 
-    pub fn iter(&self) -> impl Iterator<Item = &Conflict> {
-        self.0.iter()
+/// The paths of all conflicts may take this many bytes; the rest are counted, not listed. A long
+/// key above many fields would otherwise be printed once for each.
+const PATHS_BYTES_MAX: usize = 1 << 20;
+
+impl Conflicts {
+    /// From each owner and the fields it would lose; `None` when there are none.
+    pub(super) fn new<'a>(taken: impl Iterator<Item = (&'a Entry, Set)>) -> Option<Self> {
+        let taken =
+            taken.filter(|(_, fields)| !fields.is_empty()).map(|(entry, fields)| OwnedFields {
+                owner: entry.owner.clone(),
+                api_version: entry.api_version.clone(),
+                fields,
+            });
+        let conflicts: Vec<_> = taken.collect();
+        (!conflicts.is_empty()).then_some(Conflicts(conflicts))
     }
 
     /// The conflicts over fields that are not in `allowed`; `None` when there are none left.
     pub(super) fn except(self, allowed: &Set) -> Option<Self> {
-        let left: Vec<_> =
-            self.0.into_iter().filter(|conflict| !allowed.contains(&conflict.path)).collect();
+        let left = self.0.into_iter().map(|OwnedFields { owner, api_version, fields }| {
+            OwnedFields { owner, api_version, fields: fields.difference(allowed) }
+        });
+        let left: Vec<_> = left.filter(|owned| !owned.fields.is_empty()).collect();
         (!left.is_empty()).then_some(Conflicts(left))
+    }
+
+    /// The causes of the status, one for each field.
+    pub fn causes(&self) -> Vec<Conflict> {
+        let listed = self.listed().into_iter();
+        let of_owner = listed.flat_map(|(owned, fields)| {
+            let message = format!("conflict with {}", owned.owner_text());
+            fields.into_iter().map(move |field| Conflict { message: message.clone(), field })
+        });
+        of_owner.collect()
+    }
+
+    fn listed(&self) -> Vec<(&OwnedFields, Vec<String>)> {
+        let mut bytes = 0;
+        let mut listed = Vec::with_capacity(self.0.len());
+        for owned in &self.0 {
+            let mut paths = Vec::new();
+            owned.fields.for_each(|path| {
+                if bytes < PATHS_BYTES_MAX {
+                    let path: String = path.iter().map(PathElement::to_string).collect();
+                    bytes += path.len();
+                    paths.push(path);
+                }
+            });
+            listed.push((owned, paths));
+        }
+        listed
     }
 }
 
-impl Conflict {
-    /// One conflict for each field of `taken`.
-    pub(super) fn each(entry: &Entry, taken: &Set) -> Vec<Self> {
-        let mut conflicts = Vec::new();
-        taken.for_each(|path| {
-            conflicts.push(Conflict {
-                owner: entry.owner.clone(),
-                api_version: entry.api_version.clone(),
-                path: path.to_vec(),
-            });
-        });
-        conflicts
-    }
-
-    /// The message of the cause in the status.
-    pub fn message(&self) -> String {
-        format!("conflict with {}", self.owner_text())
-    }
-
-    /// The field of the cause in the status.
-    pub fn field(&self) -> String {
-        self.path.iter().map(PathElement::to_string).collect()
-    }
-
+impl OwnedFields {
     fn owner_text(&self) -> String {
         let mut text = json::go_quote(&self.owner.manager);
         if !self.owner.subresource.is_empty() {
@@ -77,17 +97,22 @@ impl Conflict {
 /// The message of the status.
 impl fmt::Display for Conflicts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let [only] = self.0.as_slice() {
-            return write!(f, "Apply failed with 1 conflict: {}: {}", only.message(), only.field());
+        let total: usize = self.0.iter().map(|owned| owned.fields.len()).sum();
+        let listed = self.listed();
+        if let ([(owned, fields)], 1) = (listed.as_slice(), total) {
+            let field = fields.first().map_or("", String::as_str);
+            return write!(
+                f,
+                "Apply failed with 1 conflict: conflict with {}: {field}",
+                owned.owner_text()
+            );
         }
-        write!(f, "Apply failed with {} conflicts:", self.0.len())?;
-        let same_owner =
-            |a: &Conflict, b: &Conflict| (&a.owner, &a.api_version) == (&b.owner, &b.api_version);
-        for (i, group) in self.0.chunk_by(same_owner).enumerate() {
+        write!(f, "Apply failed with {total} conflicts:")?;
+        for (i, (owned, fields)) in listed.iter().enumerate() {
             let separator = if i == 0 { ' ' } else { '\n' };
-            write!(f, "{separator}conflicts with {}:", group[0].owner_text())?;
-            for conflict in group {
-                write!(f, "\n- {}", conflict.field())?;
+            write!(f, "{separator}conflicts with {}:", owned.owner_text())?;
+            for field in fields {
+                write!(f, "\n- {field}")?;
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! `metadata.managedFields`: who owns what, since when, through which version.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use jiff::Timestamp;
@@ -8,11 +9,17 @@ use serde_json::{Map, Value};
 use super::set::{FieldsError, Set};
 use crate::json;
 
-/// All owners of an object's fields.
+/// All owners of an object's fields, in the order in which conflicts list them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Managed {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: BTreeMap<Identity, Entry>,
 }
+
+/// What tells entries apart: an applier has one, whatever the version; an updater one per version.
+///
+/// This is upstream's text for it, because upstream sorts by that text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Identity(String);
 
 /// What one owner has.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,10 +83,7 @@ impl Managed {
         for (index, entry) in entries.iter().enumerate() {
             let entry = Entry::read(entry, index)?;
             // A repeated owner is the last one.
-            match managed.position(&entry.owner, &entry.api_version) {
-                Some(at) => managed.entries[at] = entry,
-                None => managed.entries.push(entry),
-            }
+            managed.entries.insert(entry.identity(), entry);
         }
         Ok(managed)
     }
@@ -89,72 +93,71 @@ impl Managed {
     }
 
     /// The entries as an object carries them: appliers before updaters, then by time.
-    pub(super) fn write(mut self) -> Vec<Value> {
-        self.entries.sort_by(|a, b| {
+    pub(super) fn write(self) -> Vec<Value> {
+        let mut entries: Vec<Entry> = self.entries.into_values().collect();
+        entries.sort_by(|a, b| {
             let order = (a.owner.operation, a.seconds()).cmp(&(b.owner.operation, b.seconds()));
             let order = order.then_with(|| a.owner.manager.cmp(&b.owner.manager));
             let order = order.then_with(|| a.api_version.cmp(&b.api_version));
             order.then_with(|| a.owner.subresource.cmp(&b.owner.subresource))
         });
-        self.entries.into_iter().map(Entry::write).collect()
-    }
-
-    /// The entry that a write by `owner` through `api_version` continues. An applier has one
-    /// entry, whatever the version; an updater one per version.
-    pub(super) fn position(&self, owner: &Owner, api_version: &str) -> Option<usize> {
-        self.entries.iter().position(|entry| {
-            entry.owner == *owner
-                && (owner.operation == Operation::Apply || entry.api_version == api_version)
-        })
+        entries.into_iter().map(Entry::write).collect()
     }
 
     pub(super) fn drop_empty(&mut self) {
-        self.entries.retain(|entry| !entry.set.is_empty());
+        self.entries.retain(|_, entry| !entry.set.is_empty());
     }
 
     /// Merges the oldest updaters of each version into one entry until few enough are left.
     pub(super) fn cap_updaters(&mut self) {
-        let mut updaters: Vec<(i64, String, Owner, String)> = self
-            .entries
-            .iter()
-            .filter(|entry| entry.owner.operation == Operation::Update)
-            .map(|entry| {
-                let identity = entry.owner.identity(&entry.api_version);
-                (entry.seconds(), identity, entry.owner.clone(), entry.api_version.clone())
-            })
+        let is_update = |entry: &Entry| entry.owner.operation == Operation::Update;
+        let n_updaters = self.entries.values().filter(|entry| is_update(entry)).count();
+        let mut excess = n_updaters.saturating_sub(UPDATE_ENTRIES_MAX);
+        if excess == 0 {
+            return;
+        }
+        let updaters = self.entries.iter().filter(|(_, entry)| is_update(entry));
+        let mut updaters: Vec<(i64, Identity, String)> = updaters
+            .map(|(identity, entry)| (entry.seconds(), identity.clone(), entry.api_version.clone()))
             .collect();
-        let mut excess = updaters.len().saturating_sub(UPDATE_ENTRIES_MAX);
-        updaters.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        updaters.sort();
 
-        // The first entry of each version, by its owner, turns into the bucket for the others.
-        let mut first_of: Vec<(String, Owner)> = Vec::new();
-        for (_, _, owner, version) in updaters {
+        // Sets are united at the end, all of a bucket at once.
+        let mut merged: BTreeMap<Identity, Vec<Set>> = BTreeMap::new();
+        // The oldest entry of each version turns into the bucket for the others.
+        let mut oldest_of: BTreeMap<String, Identity> = BTreeMap::new();
+        for (_, identity, version) in updaters {
             if excess == 0 {
-                return;
+                break;
             }
-            let Some((_, first)) =
-                first_of.iter().find(|(first_version, _)| *first_version == version)
-            else {
-                first_of.push((version, owner));
+            let Some(oldest) = oldest_of.get(&version) else {
+                oldest_of.insert(version, identity);
                 continue;
             };
-            let bucket = Owner::updater("ancient-changes", "");
-            if self.position(&bucket, &version).is_none()
-                && let Some(at) = self.position(first, &version)
-            {
-                self.entries[at].owner = bucket.clone();
-            }
-            // The bucket itself may come up when it is no older than the first of its version.
-            // Upstream then drops it.
-            if let Some(at) = self.position(&owner, &version) {
-                let merged = self.entries.remove(at);
-                if let Some(at) = self.position(&bucket, &version) {
-                    let kept = &mut self.entries[at];
-                    kept.set = merged.set.union(std::mem::take(&mut kept.set));
-                    kept.time = merged.time;
-                }
-            }
             excess -= 1;
+            let owner = Owner::updater("ancient-changes", "");
+            let bucket = owner.identity(&version);
+            if !self.entries.contains_key(&bucket)
+                && let Some(entry) = self.entries.remove(oldest)
+            {
+                self.entries.insert(bucket.clone(), Entry { owner, ..entry });
+            }
+            let Some(entry) = self.entries.remove(&identity) else { continue };
+            match self.entries.get_mut(&bucket) {
+                Some(kept) => {
+                    kept.time = entry.time;
+                    merged.entry(bucket).or_default().push(entry.set);
+                }
+                // The bucket itself comes up when it is no older than the oldest of its version.
+                // Upstream then drops it.
+                None => drop(merged.remove(&bucket)),
+            }
+        }
+        for (bucket, mut sets) in merged {
+            if let Some(kept) = self.entries.get_mut(&bucket) {
+                sets.push(std::mem::take(&mut kept.set));
+                kept.set = Set::union_of(sets);
+            }
         }
     }
 }
@@ -213,6 +216,10 @@ impl Entry {
         Value::Object(entry)
     }
 
+    pub(super) fn identity(&self) -> Identity {
+        self.owner.identity(&self.api_version)
+    }
+
     fn seconds(&self) -> i64 {
         self.time.map_or(0, Timestamp::as_second)
     }
@@ -227,8 +234,8 @@ impl Owner {
         }
     }
 
-    /// The text by which upstream tells entries apart, and by which it sorts them.
-    pub(super) fn identity(&self, api_version: &str) -> String {
+    /// The identity of what this owner writes through `api_version`.
+    pub(super) fn identity(&self, api_version: &str) -> Identity {
         let mut entry = Map::new();
         let version = if self.operation == Operation::Apply { "" } else { api_version };
         let fields = [
@@ -240,7 +247,7 @@ impl Owner {
         for (name, text) in fields.into_iter().filter(|(_, text)| !text.is_empty()) {
             entry.insert(name.to_owned(), text.into());
         }
-        json::to_string(&Value::Object(entry))
+        Identity(json::to_string(&Value::Object(entry)))
     }
 }
 

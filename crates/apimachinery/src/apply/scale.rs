@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::managed::{Entry, Managed, ManagedFieldsError};
+use super::managed::{Entry, Identity, Managed, ManagedFieldsError};
 use super::path::PathElement;
 use super::set::Set;
 
@@ -27,12 +27,12 @@ pub fn scale_from_parent(
     paths: &ReplicasPaths,
 ) -> Result<Vec<Value>, ManagedFieldsError> {
     let mut managed = Managed::read(parent)?;
-    managed.entries.retain_mut(|entry| {
+    managed.entries.retain(|_, entry| {
         let owns_replicas = paths
             .get(&entry.api_version)
             .is_some_and(|path| path.as_ref().is_some_and(|path| entry.set.contains(path)));
         entry.api_version = SCALE_VERSION.to_owned();
-        entry.set = replicas_in_scale();
+        entry.set = set_of(&replicas_path());
         owns_replicas
     });
     Ok(managed.write())
@@ -50,51 +50,42 @@ pub fn scale_to_parent(
     paths: &ReplicasPaths,
 ) -> Result<Vec<Value>, ManagedFieldsError> {
     let (before, mut scale) = (Managed::read(parent)?, Managed::read(scale)?);
-    let times: BTreeMap<String, Option<Timestamp>> =
-        before.entries.iter().map(|entry| (identity(entry), entry.time)).collect();
+    // An updater's entry in the scale is of the scale's version, and so never the parent's; an
+    // applier's is the same in both.
+    let times: BTreeMap<Identity, Option<Timestamp>> =
+        before.entries.iter().map(|(identity, entry)| (identity.clone(), entry.time)).collect();
     let mut after = Managed::default();
-    for mut entry in before.entries {
+    for (identity, mut entry) in before.entries {
         // Entries of unknown versions are dropped.
         let Some(path) = paths.get(&entry.api_version) else { continue };
-        let path = path.as_ref().filter(|path| entry.set.contains(path));
-        if let Some(path) = path {
-            match scale.entries.iter().position(|scaled| identity(scaled) == identity(&entry)) {
-                Some(kept) => drop(scale.entries.remove(kept)),
-                None => {
-                    let mut replicas = Set::new();
-                    replicas.insert(path.iter().cloned());
-                    entry.set = entry.set.difference(&replicas);
-                }
-            }
+        if let Some(path) = path.as_ref().filter(|path| entry.set.contains(path))
+            && scale.entries.remove(&identity).is_none()
+        {
+            entry.set = entry.set.difference(&set_of(path));
         }
         if !entry.set.is_empty() {
-            after.entries.push(entry);
+            after.entries.insert(identity, entry);
         }
     }
     let path = paths.get(api_version).cloned().flatten().unwrap_or_default();
-    for entry in scale.entries.into_iter().filter(|entry| entry.set.contains(&replicas_path())) {
-        let mut set = Set::new();
-        set.insert(path.iter().cloned());
-        // The time of the write is lost on the way, as it is upstream: only the parent's count.
-        let time = times.get(&identity(&entry)).copied().flatten();
-        after.entries.retain(|other| identity(other) != identity(&entry));
-        after.entries.push(Entry { api_version: api_version.to_owned(), set, time, ..entry });
+    for (identity, entry) in scale.entries {
+        if entry.set.contains(&replicas_path()) {
+            // The time of the write is lost on the way, as it is upstream: only the parent's count.
+            let time = times.get(&identity).copied().flatten();
+            let entry =
+                Entry { api_version: api_version.to_owned(), set: set_of(&path), time, ..entry };
+            after.entries.insert(identity, entry);
+        }
     }
     Ok(after.write())
-}
-
-/// An updater's entry in the scale is of the scale's version, and so never the parent's; an
-/// applier's is the same in both.
-fn identity(entry: &Entry) -> String {
-    entry.owner.identity(&entry.api_version)
 }
 
 fn replicas_path() -> [PathElement; 2] {
     [PathElement::field("spec"), PathElement::field("replicas")]
 }
 
-fn replicas_in_scale() -> Set {
+fn set_of(path: &[PathElement]) -> Set {
     let mut set = Set::new();
-    set.insert(replicas_path());
+    set.insert(path.iter().cloned());
     set
 }

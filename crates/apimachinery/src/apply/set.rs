@@ -110,6 +110,24 @@ impl Set {
         Set { nodes }
     }
 
+    /// The paths in any of the sets. Pairs are united first, then pairs of pairs, so that many
+    /// small sets cost no more than a few large ones.
+    #[must_use]
+    pub fn union_of(mut sets: Vec<Set>) -> Set {
+        while sets.len() > 1 {
+            let mut pairs = sets.into_iter();
+            let mut united = Vec::with_capacity(pairs.len().div_ceil(2));
+            while let Some(set) = pairs.next() {
+                united.push(match pairs.next() {
+                    Some(other) => set.union(other),
+                    None => set,
+                });
+            }
+            sets = united;
+        }
+        sets.pop().unwrap_or_default()
+    }
+
     /// The paths in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Set) -> Set {
@@ -240,20 +258,26 @@ impl Set {
 
     /// A set of nodes in any order. Nodes of the same element become one.
     pub(super) fn from_nodes(mut nodes: Vec<Node>) -> Self {
-        let sorted = nodes.windows(2).all(|pair| pair[0].element < pair[1].element);
-        if !sorted {
-            nodes.sort_by(|a, b| a.element.cmp(&b.element));
-            nodes.dedup_by(|next, kept| {
-                let same = next.element == kept.element;
-                if same {
-                    kept.member |= next.member;
-                    kept.children = std::mem::take(&mut kept.children)
-                        .union(std::mem::take(&mut next.children));
-                }
-                same
-            });
+        let in_order = nodes.windows(2).all(|pair| pair[0].element < pair[1].element);
+        if in_order {
+            return Set { nodes };
         }
-        Set { nodes }
+        nodes.sort_by(|a, b| a.element.cmp(&b.element));
+        let mut merged = Vec::with_capacity(nodes.len());
+        let mut nodes = nodes.into_iter().peekable();
+        while let Some(mut node) = nodes.next() {
+            let mut children = Vec::new();
+            while let Some(same) = nodes.next_if(|next| next.element == node.element) {
+                node.member |= same.member;
+                children.push(same.children);
+            }
+            if !children.is_empty() {
+                children.push(node.children);
+                node.children = Set::union_of(children);
+            }
+            merged.push(node);
+        }
+        Set { nodes: merged }
     }
 
     pub(super) fn node(&self, element: &PathElement) -> Option<&Node> {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::conflict::{Conflict, Conflicts};
-use super::managed::{Entry, Managed, Owner};
+use super::conflict::Conflicts;
+use super::managed::{Entry, Identity, Managed, Owner};
 use super::reset::{ResetFields, ResetFilter};
 use super::schema::Schema;
 use super::set::Set;
@@ -71,24 +71,21 @@ impl Updater<'_> {
         owner: &Owner,
         force: bool,
     ) -> Result<Option<Value>, Failure> {
-        let known_since =
-            managed.position(owner, self.api_version).and_then(|at| managed.entries[at].time);
+        let identity = owner.identity(self.api_version);
+        let known_since = managed.entries.get(&identity).and_then(|entry| entry.time);
         self.reconcile(managed)?;
         let schema = self.schema(self.api_version).map_err(|error| error.to_string())?;
 
         let merged = typed::merge(schema, live, config);
-        let set = self.filter(typed::to_set(schema, config));
-        let last = managed.position(owner, self.api_version).map(|at| managed.entries.remove(at));
-        let own = managed.entries.len();
-        managed.entries.push(Entry {
+        let entry = Entry {
             owner: owner.clone(),
             api_version: self.api_version.to_owned(),
             time: known_since,
-            set,
-        });
-
+            set: self.filter(typed::to_set(schema, config)),
+        };
+        let last = managed.entries.insert(identity.clone(), entry);
         let new = self
-            .prune(merged, managed, last)
+            .prune(merged, managed, &identity, last)
             .map_err(|text| format!("failed to prune fields: {text}"))?;
         // Nothing but null may be left of an item, and then it has no name to compare it by.
         typed::validate(schema, &new, Duplicates::Allowed)
@@ -97,7 +94,7 @@ impl Updater<'_> {
             &Versioned::borrowed(self.api_version, live),
             &Versioned::borrowed(self.api_version, &new),
             managed,
-            Some(own),
+            Some(&identity),
             force,
         )?;
         Ok((!super::value::equal(live, &new)).then_some(new))
@@ -110,7 +107,7 @@ impl Updater<'_> {
         live: &Versioned<'_>,
         new: &Versioned<'_>,
         managed: &mut Managed,
-        own: Option<usize>,
+        own: Option<&Identity>,
         force: bool,
     ) -> Result<Delta, Failure> {
         let schema = self.schema(self.api_version).map_err(|error| error.to_string())?;
@@ -129,16 +126,14 @@ impl Updater<'_> {
 
         if !force {
             let taken = others(managed, own).filter_map(|entry| {
-                let taken = entry.set.intersection(&delta_of(entry)?.changed);
-                (!taken.is_empty()).then(|| Conflict::each(entry, &taken))
+                Some((entry, entry.set.intersection(&delta_of(entry)?.changed)))
             });
-            let conflicts: Vec<Conflict> = taken.flatten().collect();
-            if !conflicts.is_empty() {
-                return Err(Failure::Conflicts(Conflicts::new(conflicts)));
+            if let Some(conflicts) = Conflicts::new(taken) {
+                return Err(Failure::Conflicts(conflicts));
             }
         }
-        for (at, entry) in managed.entries.iter_mut().enumerate() {
-            if Some(at) == own {
+        for (identity, entry) in &mut managed.entries {
+            if Some(identity) == own {
                 continue;
             }
             let set = std::mem::take(&mut entry.set);
@@ -189,10 +184,11 @@ impl Updater<'_> {
         &self,
         merged: Value,
         managed: &Managed,
+        own: &Identity,
         last: Option<Entry>,
     ) -> Result<Value, String> {
         let Some(last) = last.filter(|last| !last.set.is_empty()) else { return Ok(merged) };
-        let applied = managed.entries.last().map(|entry| &entry.set);
+        let applied = managed.entries.get(own).map(|entry| &entry.set);
         // The usual case of a controller that applies the same fields again. Every item and entry
         // on the way to a field of the configuration is in its set too, so nothing can be lost.
         if last.api_version == self.api_version
@@ -233,10 +229,9 @@ impl Updater<'_> {
         pruned_version: &str,
         managed: &Managed,
     ) -> Result<Versioned<'v>, String> {
-        let mut owned: BTreeMap<&str, Set> = BTreeMap::new();
-        for entry in &managed.entries {
-            let set = owned.entry(entry.api_version.as_str()).or_default();
-            *set = std::mem::take(set).union(entry.set.clone());
+        let mut owned: BTreeMap<&str, Vec<Set>> = BTreeMap::new();
+        for entry in managed.entries.values() {
+            owned.entry(entry.api_version.as_str()).or_default().push(entry.set.clone());
         }
         // The version of the pruned object comes first: another may need to be converted from
         // fields that this one gives back.
@@ -255,7 +250,8 @@ impl Updater<'_> {
             let schema = self.schema(version).map_err(|error| error.to_string())?;
             let fields_of =
                 |object: &Value| typed::name_fields(schema, typed::to_set(schema, object));
-            let kept = fields_of(&pruned_here.object).union(typed::name_fields(schema, owned));
+            let owned = typed::name_fields(schema, Set::union_of(owned));
+            let kept = fields_of(&pruned_here.object).union(owned);
             let lost = fields_of(&merged_here.object).difference(&kept);
             pruned = Versioned::owned(version, typed::remove(schema, &merged_here.object, &lost));
             merged = merged_here;
@@ -290,7 +286,7 @@ impl Updater<'_> {
     /// Brings the sets in line with the schemas of today; drops those whose version is gone.
     fn reconcile(&self, managed: &mut Managed) -> Result<(), String> {
         let mut failed = None;
-        managed.entries.retain_mut(|entry| match self.schema(&entry.api_version) {
+        managed.entries.retain(|_, entry| match self.schema(&entry.api_version) {
             Ok(schema) => {
                 typed::reconcile(schema, &mut entry.set);
                 true
@@ -331,11 +327,10 @@ impl Updater<'_> {
     }
 }
 
-fn others(managed: &Managed, own: Option<usize>) -> impl Iterator<Item = &Entry> {
+fn others<'a>(managed: &'a Managed, own: Option<&'a Identity>) -> impl Iterator<Item = &'a Entry> {
     managed
         .entries
         .iter()
-        .enumerate()
-        .filter(move |(at, _)| Some(*at) != own)
+        .filter(move |(identity, _)| Some(*identity) != own)
         .map(|(_, entry)| entry)
 }

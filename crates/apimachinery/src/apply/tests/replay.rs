@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::apply::value::equal;
 use crate::apply::{
-    ApplyError, FieldManager, PathElement, ReplicasPaths, ResetFields, ResetFilter,
+    ApplyError, Conflict, FieldManager, PathElement, ReplicasPaths, ResetFields, ResetFilter,
     SameInAllVersions, Schema, Set, Versions, empty_object, keep_times, manager_from_user_agent,
     scale_from_parent, scale_to_parent,
 };
@@ -488,8 +488,8 @@ fn status(error: &ApplyError) -> Value {
     let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": error.to_string()});
     match error {
         ApplyError::Conflicts(conflicts) => {
-            let causes = conflicts.iter().map(|conflict| {
-                json!({"reason": "FieldManagerConflict", "message": conflict.message(), "field": conflict.field()})
+            let causes = conflicts.causes().into_iter().map(|Conflict { message, field }| {
+                json!({"reason": "FieldManagerConflict", "message": message, "field": field})
             });
             status["reason"] = "Conflict".into();
             status["details"] = json!({"causes": causes.collect::<Vec<_>>()});

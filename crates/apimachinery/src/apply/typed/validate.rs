@@ -26,7 +26,8 @@ pub(in super::super) fn validate(
     value: &Value,
     duplicates: Duplicates,
 ) -> Result<(), String> {
-    let mut walk = Walk { schema, duplicates, path: Vec::new(), findings: Vec::new() };
+    let mut walk =
+        Walk { schema, duplicates, path: Vec::new(), findings: Vec::new(), findings_bytes: 0 };
     walk.value(schema.root(), value);
     match walk.findings.as_slice() {
         [] => Ok(()),
@@ -37,11 +38,16 @@ pub(in super::super) fn validate(
     }
 }
 
+/// Findings are kept up to this many bytes. A long key above many misfits would otherwise be
+/// printed once for each.
+const FINDINGS_BYTES_MAX: usize = 1 << 20;
+
 struct Walk<'a> {
     schema: &'a Schema,
     duplicates: Duplicates,
     path: Vec<Step<'a>>,
     findings: Vec<String>,
+    findings_bytes: usize,
 }
 
 enum Step<'a> {
@@ -135,6 +141,9 @@ impl<'a> Walk<'a> {
     }
 
     fn report(&mut self, finding: &str) {
+        if self.findings_bytes > FINDINGS_BYTES_MAX {
+            return;
+        }
         let mut text = String::new();
         for step in &self.path {
             let written = match step {
@@ -150,6 +159,7 @@ impl<'a> Walk<'a> {
             text.push_str(": ");
         }
         text.push_str(finding);
+        self.findings_bytes += text.len();
         self.findings.push(text);
     }
 }
