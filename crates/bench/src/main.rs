@@ -1,8 +1,8 @@
 //! Measurements, each side by side with upstream or the named peer on the same machine in one run.
 //! Figures from here go into the documentation; tests measure nothing.
 
-mod etcd;
 mod machine;
+mod peer;
 mod store;
 mod table;
 

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use kubewright_store::{Config, Store};
 use tempfile::TempDir;
 
 use self::writes::{BareEngine, Figures};
-use crate::etcd::{self, Etcd};
 use crate::machine;
+use crate::peer::{self, Etcd};
 use crate::table::{Table, count, median, milliseconds, ratio};
 
 #[derive(Args)]
@@ -33,17 +33,28 @@ pub(crate) struct Arguments {
     /// How long each number of writers writes
     #[arg(long, default_value_t = 3)]
     seconds: u64,
+    /// Only writes, only of this engine: for profiling
+    #[arg(long)]
+    engine: Option<Engine>,
+    /// Numbers of concurrent writers
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64])]
+    writers: Vec<usize>,
 }
 
-const WRITERS: [usize; 3] = [1, 8, 64];
-const OURS: &str = "embedded";
-const BARE: &str = "bare engine";
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Engine {
+    Embedded,
+    Bare,
+    Etcd,
+}
+
+const ENGINES: [Engine; 3] = [Engine::Embedded, Engine::Bare, Engine::Etcd];
 
 pub(crate) fn run(arguments: Arguments) -> Result<()> {
     let runtime = tokio::runtime::Runtime::new().context("start a runtime")?;
     let scratch = scratch(arguments.dir.as_deref())?;
-    let binary = etcd::find(arguments.etcd.as_deref());
-    let peer = binary.as_deref().map(etcd::version).transpose()?;
+    let binary = peer::find(arguments.etcd.as_deref());
+    let peer = binary.as_deref().map(peer::version).transpose()?;
     println!("Measured on {}.", machine::describe(scratch.path())?);
     match &peer {
         Some(version) => println!("Peer: {version}, with its default settings."),
@@ -54,44 +65,56 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
     }
     println!("Medians of {} rounds, engines taking turns within a round.", arguments.rounds);
 
+    let duration = Duration::from_secs(arguments.seconds);
     let mut cells = Vec::new();
     let mut recoveries = Vec::new();
     let mut fan_outs = Vec::new();
     for round in 0..arguments.rounds {
         eprintln!("round {} of {}", round + 1, arguments.rounds);
-        let duration = Duration::from_secs(arguments.seconds);
-        for writers in WRITERS {
-            let mut measured = |engine: &'static str, figures: Figures| {
-                eprintln!("  {engine}, {writers} writers: {} /s", count(figures.per_second));
-                cells.push(Cell { engine, writers, figures });
-            };
-            let dir = directory(scratch.path())?;
-            measured(OURS, runtime.block_on(ours(dir.path(), writers, duration))?);
-            let dir = directory(scratch.path())?;
-            measured(BARE, runtime.block_on(bare(dir.path(), writers, duration))?);
-            if let Some(binary) = &binary {
+        for &writers in &arguments.writers {
+            for engine in ENGINES {
+                if arguments.engine.is_some_and(|only| only != engine) {
+                    continue;
+                }
                 let dir = directory(scratch.path())?;
-                measured("etcd", runtime.block_on(theirs(binary, dir.path(), writers, duration))?);
+                let figures = match (engine, &binary) {
+                    (Engine::Embedded, _) => {
+                        runtime.block_on(embedded(dir.path(), writers, duration))?
+                    }
+                    (Engine::Bare, _) => runtime.block_on(bare(dir.path(), writers, duration))?,
+                    (Engine::Etcd, Some(binary)) => {
+                        runtime.block_on(etcd(binary, dir.path(), writers, duration))?
+                    }
+                    (Engine::Etcd, None) => continue,
+                };
+                let name = engine.name();
+                eprintln!("  {name}, {writers} writers: {} /s", count(figures.per_second));
+                cells.push(Cell { engine, writers, figures });
             }
         }
-        recoveries.push(recovery::measure(directory(scratch.path())?.path())?);
-        fan_outs.extend(watchers::measure(&runtime, directory(scratch.path())?.path())?);
+        if arguments.engine.is_none() {
+            recoveries.push(recovery::measure(directory(scratch.path())?.path())?);
+            fan_outs.extend(watchers::measure(&runtime, directory(scratch.path())?.path())?);
+        }
     }
 
-    println!("\n### Durable writes of {} bytes\n\n{}", writes::VALUE_BYTES, writes_table(&cells));
-    println!("### Recovery\n\n{}", recovery_table(&recoveries));
-    println!("### Watch fan-out\n\n{}", watchers::table(&fan_outs));
+    println!("\n### Durable writes of {} bytes\n", writes::VALUE_BYTES);
+    println!("{}", writes_table(&cells, &arguments.writers));
+    if arguments.engine.is_none() {
+        println!("### Recovery\n\n{}", recovery_table(&recoveries));
+        println!("### Watch fan-out\n\n{}", watchers::table(&fan_outs));
+    }
     Ok(())
 }
 
 /// One engine with so many writers in one round.
 struct Cell {
-    engine: &'static str,
+    engine: Engine,
     writers: usize,
     figures: Figures,
 }
 
-async fn ours(dir: &Path, writers: usize, duration: Duration) -> Result<Figures> {
+async fn embedded(dir: &Path, writers: usize, duration: Duration) -> Result<Figures> {
     let store = Store::embedded(dir, config())?;
     let figures = writes::measure(&store, writers, duration).await;
     store.close().await;
@@ -106,27 +129,37 @@ async fn bare(dir: &Path, writers: usize, duration: Duration) -> Result<Figures>
     figures
 }
 
-async fn theirs(binary: &Path, dir: &Path, writers: usize, duration: Duration) -> Result<Figures> {
+async fn etcd(binary: &Path, dir: &Path, writers: usize, duration: Duration) -> Result<Figures> {
     let etcd = Etcd::start(binary, dir)?;
     let client = Arc::new(etcd.client()?);
     client.status().await.context("wait for etcd")?;
     writes::measure(&client, writers, duration).await
 }
 
-fn writes_table(cells: &[Cell]) -> String {
+impl Engine {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Embedded => "embedded",
+            Self::Bare => "bare engine",
+            Self::Etcd => "etcd",
+        }
+    }
+}
+
+fn writes_table(cells: &[Cell], writers: &[usize]) -> String {
     let header =
         ["engine", "writers", "writes/s", "rounds", "p50", "p99", "max", "of etcd", "of bare"];
     let mut table = Table::new(header);
-    for writers in WRITERS {
-        let rounds = |engine: &str| -> Vec<Figures> {
+    for &writers in writers {
+        let rounds = |engine: Engine| -> Vec<Figures> {
             let matching = |cell: &&Cell| cell.engine == engine && cell.writers == writers;
             cells.iter().filter(matching).map(|cell| cell.figures).collect()
         };
-        let of = |ours: f64, engine: &str| match rounds(engine).as_slice() {
+        let of = |ours: f64, engine: Engine| match rounds(engine).as_slice() {
             [] => "–".to_owned(),
             theirs => ratio(ours, Figures::over(theirs).per_second),
         };
-        for engine in [OURS, BARE, "etcd"] {
+        for engine in ENGINES {
             let rounds = rounds(engine);
             if rounds.is_empty() {
                 continue;
@@ -136,15 +169,15 @@ fn writes_table(cells: &[Cell]) -> String {
             let slowest = speeds.clone().fold(f64::INFINITY, f64::min);
             let fastest = speeds.fold(0.0, f64::max);
             table.row([
-                engine.to_owned(),
+                engine.name().to_owned(),
                 writers.to_string(),
                 count(figures.per_second),
                 format!("{}–{}", count(slowest), count(fastest)),
                 milliseconds(figures.p50),
                 milliseconds(figures.p99),
                 milliseconds(figures.max),
-                of(figures.per_second, "etcd"),
-                of(figures.per_second, BARE),
+                of(figures.per_second, Engine::Etcd),
+                of(figures.per_second, Engine::Bare),
             ]);
         }
     }
@@ -174,7 +207,7 @@ pub(crate) fn config() -> Config<()> {
 fn scratch(named: Option<&Path>) -> Result<TempDir> {
     let parent = match named {
         Some(dir) => dir.to_owned(),
-        None => etcd::cache().context("find the user's cache; --dir names another place")?,
+        None => peer::cache().context("find the user's cache; --dir names another place")?,
     };
     std::fs::create_dir_all(&parent).with_context(|| format!("make {}", parent.display()))?;
     TempDir::with_prefix_in("bench-", &parent)
