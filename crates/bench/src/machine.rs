@@ -36,8 +36,13 @@ fn filesystem(dir: &Path) -> Result<String> {
 
 /// The processor time that all living threads of this process have used.
 pub(crate) fn processor_time() -> Result<Duration> {
+    processor_time_of(std::process::id())
+}
+
+/// The same of another process.
+pub(crate) fn processor_time_of(pid: u32) -> Result<Duration> {
     let mut nanoseconds = 0;
-    for thread in fs::read_dir("/proc/self/task").context("list threads")? {
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).context("list threads")? {
         let path = thread.context("list threads")?.path().join("schedstat");
         // A thread may end between the listing and the reading.
         let Ok(text) = fs::read_to_string(path) else { continue };

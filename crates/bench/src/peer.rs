@@ -55,6 +55,10 @@ impl Etcd {
         Ok(Self { child, endpoint })
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// A client whose first call waits until etcd answers.
     pub(crate) fn client(&self) -> Result<Client> {
         Ok(Client::new(&Config::new(&self.endpoint))?)

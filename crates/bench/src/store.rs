@@ -116,14 +116,14 @@ struct Cell {
 
 async fn embedded(dir: &Path, writers: usize, duration: Duration) -> Result<Figures> {
     let store = Store::embedded(dir, config())?;
-    let figures = writes::measure(&store, writers, duration).await;
+    let figures = writes::measure(&store, writers, duration, machine::processor_time).await;
     store.close().await;
     figures
 }
 
 async fn bare(dir: &Path, writers: usize, duration: Duration) -> Result<Figures> {
     let (engine, thread) = BareEngine::open(dir)?;
-    let figures = writes::measure(&engine, writers, duration).await;
+    let figures = writes::measure(&engine, writers, duration, machine::processor_time).await;
     drop(engine);
     thread.join().expect("the engine's thread does not panic")?;
     figures
@@ -133,7 +133,8 @@ async fn etcd(binary: &Path, dir: &Path, writers: usize, duration: Duration) -> 
     let etcd = Etcd::start(binary, dir)?;
     let client = Arc::new(etcd.client()?);
     client.status().await.context("wait for etcd")?;
-    writes::measure(&client, writers, duration).await
+    let used = || Ok(machine::processor_time()? + machine::processor_time_of(etcd.pid())?);
+    writes::measure(&client, writers, duration, used).await
 }
 
 impl Engine {
@@ -147,8 +148,9 @@ impl Engine {
 }
 
 fn writes_table(cells: &[Cell], writers: &[usize]) -> String {
-    let header =
-        ["engine", "writers", "writes/s", "rounds", "p50", "p99", "max", "of etcd", "of bare"];
+    let header = [
+        "engine", "writers", "writes/s", "rounds", "p50", "p99", "max", "CPU", "of etcd", "of bare",
+    ];
     let mut table = Table::new(header);
     for &writers in writers {
         let rounds = |engine: Engine| -> Vec<Figures> {
@@ -176,6 +178,7 @@ fn writes_table(cells: &[Cell], writers: &[usize]) -> String {
                 milliseconds(figures.p50),
                 milliseconds(figures.p99),
                 milliseconds(figures.max),
+                format!("{:.0} µs", figures.processor.as_secs_f64() * 1e6),
                 of(figures.per_second, Engine::Etcd),
                 of(figures.per_second, Engine::Bare),
             ]);

@@ -31,14 +31,19 @@ pub(crate) struct Figures {
     pub(crate) p50: Duration,
     pub(crate) p99: Duration,
     pub(crate) max: Duration,
+    /// Processor time per write, of this process and of the peer's.
+    pub(crate) processor: Duration,
 }
 
-/// Lets `writers` create keys one after another for `duration`.
+/// Lets `writers` create keys one after another for `duration`; `used` tells the processor time that
+/// everybody who takes part has used.
 pub(crate) async fn measure(
     writer: &impl Writer,
     writers: usize,
     duration: Duration,
+    used: impl Fn() -> Result<Duration>,
 ) -> Result<Figures> {
+    let used_before = used()?;
     let start = Instant::now();
     let end = start + duration;
     let mut tasks = JoinSet::new();
@@ -61,11 +66,12 @@ pub(crate) async fn measure(
     while let Some(done) = tasks.join_next().await {
         latencies.extend(done.context("run a writer")??);
     }
-    Figures::of(latencies, start.elapsed())
+    let elapsed = start.elapsed();
+    Figures::of(latencies, elapsed, used()?.saturating_sub(used_before))
 }
 
 impl Figures {
-    fn of(mut latencies: Vec<Duration>, elapsed: Duration) -> Result<Self> {
+    fn of(mut latencies: Vec<Duration>, elapsed: Duration, used: Duration) -> Result<Self> {
         latencies.sort_unstable();
         let Some(&max) = latencies.last() else { bail!("no write finished") };
         Ok(Self {
@@ -73,6 +79,7 @@ impl Figures {
             p50: latencies[latencies.len() / 2],
             p99: latencies[latencies.len() * 99 / 100],
             max,
+            processor: used / u32::try_from(latencies.len()).context("count writes")?,
         })
     }
 
@@ -84,6 +91,7 @@ impl Figures {
             per_second: median(&rounds.iter().map(|round| round.per_second).collect::<Vec<_>>()),
             p50: median_of(|round| round.p50),
             p99: median_of(|round| round.p99),
+            processor: median_of(|round| round.processor),
             max: rounds.iter().map(|round| round.max).max().unwrap_or_default(),
         }
     }
