@@ -1,7 +1,9 @@
 //! Chores of this repository. A library, so that an ordinary test can call [`tidy`].
 
+pub mod long;
 pub mod oracle;
 pub mod record;
+pub mod tidy;
 pub mod upstream;
 
 use std::path::{Path, PathBuf};

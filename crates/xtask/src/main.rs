@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use kubewright_xtask::{oracle, record, upstream};
+use kubewright_xtask::{long, oracle, record, tidy, upstream};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
@@ -28,6 +28,13 @@ enum Chore {
         #[arg(long)]
         check: bool,
         /// Only these: `AREA` or `AREA/CASE`.
+        only: Vec<String>,
+    },
+    /// Check the house rules.
+    Tidy,
+    /// Run everything that is slow, and date the result in docs/long.md.
+    Long {
+        /// Only lanes whose name contains one of these; the document is then left alone.
         only: Vec<String>,
     },
     /// Put random input to `apimachinery` and to upstream's own libraries, and compare.
@@ -74,6 +81,8 @@ fn run(chore: Chore) -> Result<ExitCode> {
         }
         Chore::Upstream(Upstream::Run { with, command }) => upstream::run(&with, &command),
         Chore::Record { here, check, only } => record::run(here, check, &only),
+        Chore::Tidy => tidy::run(),
+        Chore::Long { only } => long::run(&only),
         Chore::Oracle { cases } => oracle::run(cases),
         Chore::ExecWithParent { parent, command } => upstream::exec_with_parent(parent, &command),
     }

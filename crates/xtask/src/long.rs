@@ -1,0 +1,196 @@
+//! `cargo xtask long`: the slow lane. Its last result stands in docs/long.md, with its date.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+use crate::root;
+
+const DOCUMENT: &str = "docs/long.md";
+
+/// How often each crash test stops the store; an ordinary run does so a dozen times.
+const CRASHES: &str = "400";
+const ORACLE_CASES: &str = "100000";
+const FUZZ_SECONDS: &str = "60";
+
+struct Lane {
+    name: String,
+    proves: &'static str,
+    environment: &'static [(&'static str, &'static str)],
+    command: Vec<String>,
+    /// A command that must work for the lane to be possible here.
+    needs: Option<&'static [&'static str]>,
+}
+
+enum Outcome {
+    Passed(Duration),
+    Failed(Duration),
+    Skipped(String),
+}
+
+pub fn run(only: &[String]) -> Result<ExitCode> {
+    let chosen = |lane: &Lane| only.is_empty() || only.iter().any(|part| lane.name.contains(part));
+    let mut results = Vec::new();
+    for lane in lanes()?.into_iter().filter(chosen) {
+        println!("== {}", lane.name);
+        let outcome = lane.run()?;
+        println!("== {}: {outcome}", lane.name);
+        results.push((lane, outcome));
+    }
+    let table = document(&results)?;
+    println!("{table}");
+    if only.is_empty() {
+        fs::write(root().join(DOCUMENT), table).with_context(|| format!("write {DOCUMENT}"))?;
+    }
+    let failed = results.iter().any(|(_, outcome)| matches!(outcome, Outcome::Failed(_)));
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn lanes() -> Result<Vec<Lane>> {
+    let go: Option<&[&str]> = Some(&["go", "version"]);
+    let lane = |name: &str, proves, command: &str| Lane {
+        name: name.to_owned(),
+        proves,
+        environment: &[],
+        command: command.split(' ').map(str::to_owned).collect(),
+        needs: None,
+    };
+    let mut lanes = vec![
+        Lane {
+            environment: &[("KUBEWRIGHT_CRASHES", CRASHES)],
+            ..lane(
+                "crashes",
+                "no acknowledged write is lost in hundreds of crashes",
+                "cargo test --release --package kubewright-store crash",
+            )
+        },
+        Lane {
+            needs: go,
+            ..lane(
+                "oracle",
+                "random input means the same here and in upstream's libraries",
+                &format!("cargo xtask oracle --cases {ORACLE_CASES}"),
+            )
+        },
+        Lane {
+            needs: go,
+            ..lane("record", "upstream still answers as recorded", "cargo xtask record --check")
+        },
+        Lane {
+            needs: go,
+            ..lane(
+                "types",
+                "the table of built-in types is upstream's",
+                "cargo xtask types --check",
+            )
+        },
+        Lane {
+            needs: go,
+            ..lane(
+                "conformance",
+                "every scenario passes on upstream with all its controllers",
+                "cargo xtask upstream run --with controller-manager,scheduler -- \
+                 cargo run --quiet --package kubewright-conformance -- run --target upstream",
+            )
+        },
+    ];
+    for (folder, target) in fuzz_targets()? {
+        let mut fuzz = lane(
+            &format!("fuzz {target}"),
+            "hostile input ends in an error, soon",
+            "cargo +nightly fuzz run --fuzz-dir",
+        );
+        fuzz.needs = Some(&["cargo", "+nightly", "fuzz", "--version"]);
+        fuzz.command.extend([folder.display().to_string(), target, "--".to_owned()]);
+        fuzz.command.push(format!("-max_total_time={FUZZ_SECONDS}"));
+        lanes.push(fuzz);
+    }
+    Ok(lanes)
+}
+
+/// Every fuzz target with the folder it is in, from the root.
+fn fuzz_targets() -> Result<Vec<(PathBuf, String)>> {
+    let mut targets = Vec::new();
+    for entry in fs::read_dir(root().join("crates")).context("list crates")? {
+        let fuzz = entry.context("list crates")?.path().join("fuzz");
+        let Ok(files) = fs::read_dir(fuzz.join("fuzz_targets")) else { continue };
+        for file in files {
+            let path = file.context("list fuzz targets")?.path();
+            if path.extension().is_some_and(|extension| extension == "rs")
+                && let Some(name) = path.file_stem().and_then(|name| name.to_str())
+            {
+                let folder = fuzz.strip_prefix(root()).expect("it was found there").to_owned();
+                targets.push((folder, name.to_owned()));
+            }
+        }
+    }
+    targets.sort();
+    Ok(targets)
+}
+
+impl Lane {
+    fn run(&self) -> Result<Outcome> {
+        if let Some([program, arguments @ ..]) = self.needs {
+            let works = Command::new(program).args(arguments).output();
+            if !works.is_ok_and(|output| output.status.success()) {
+                let command = [&[*program], arguments].concat().join(" ");
+                return Ok(Outcome::Skipped(format!("`{command}` does not work here")));
+            }
+        }
+        let started = Instant::now();
+        let status = Command::new(&self.command[0])
+            .args(&self.command[1..])
+            .envs(self.environment.iter().copied())
+            .current_dir(root())
+            .status()
+            .with_context(|| format!("run {}", self.command[0]))?;
+        let took = started.elapsed();
+        Ok(if status.success() { Outcome::Passed(took) } else { Outcome::Failed(took) })
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Passed(took) => write!(f, "passed in {} s", took.as_secs()),
+            Self::Failed(took) => write!(f, "**failed** after {} s", took.as_secs()),
+            Self::Skipped(why) => write!(f, "skipped: {why}"),
+        }
+    }
+}
+
+fn document(results: &[(Lane, Outcome)]) -> Result<String> {
+    let mut text = format!(
+        "# The slow lane\n\nWritten by `cargo xtask long` on {}, on {}, at commit {}.\n\n\
+         | lane | what it shows | result |\n|---|---|---|\n",
+        said_by(&["date", "-u", "+%Y-%m-%d"])?,
+        machine(),
+        said_by(&["git", "rev-parse", "--short=12", "HEAD"])?,
+    );
+    for (lane, outcome) in results {
+        writeln!(text, "| {} | {} | {outcome} |", lane.name, lane.proves)?;
+    }
+    Ok(text)
+}
+
+fn said_by(command: &[&str]) -> Result<String> {
+    let output = Command::new(command[0])
+        .args(&command[1..])
+        .current_dir(root())
+        .output()
+        .with_context(|| format!("run {}", command[0]))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Enough to judge the times by.
+fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let model = model.map_or(std::env::consts::ARCH, |(_, model)| model);
+    format!("{cores} cores of {model}")
+}
