@@ -37,6 +37,10 @@ pub struct BuiltinPrinter {
     columns: &'static [Column],
     /// A list of cells, as many as there are columns (one more for IP addresses, as upstream).
     cells: fn(Fields<'_>) -> Value,
+    /// What programs are told about a row.
+    conditions: fn(Fields<'_>) -> Vec<Value>,
+    /// Puts the items of a list in the order in which they are shown, if it is another.
+    sort: Option<fn(&mut [&Value])>,
 }
 
 /// A column of a built-in kind.
@@ -120,6 +124,13 @@ impl Printer {
         }
     }
 
+    fn conditions(&self, object: &Value, now: MicroTime) -> Vec<Value> {
+        match self {
+            Printer::Builtin(printer) => (printer.conditions)(Fields::new(object, now)),
+            Printer::Custom(_) | Printer::Default => Vec::new(),
+        }
+    }
+
     fn cells(&self, object: &Value, now: MicroTime) -> Value {
         let fields = Fields::new(object, now);
         match self {
@@ -157,21 +168,14 @@ impl Table {
             Some(items) => items.iter().collect(),
             None => vec![answer],
         };
-        if let Printer::Builtin(printer) = printer
-            && printer.kind == "FlowSchema"
-        {
-            builtin::sort_flow_schemas(&mut items);
+        if let Printer::Builtin(BuiltinPrinter { sort: Some(sort), .. }) = printer {
+            sort(&mut items);
         }
         let rows: Vec<Row> = items
             .into_iter()
             .map(|object| Row {
                 cells: printer.cells(object, options.now),
-                conditions: match printer {
-                    Printer::Builtin(printer) if printer.kind == "Pod" => {
-                        builtin::pod_conditions(object)
-                    }
-                    _ => Vec::new(),
-                },
+                conditions: printer.conditions(object, options.now),
                 object: type_meta.included(object, options.include),
             })
             .collect();

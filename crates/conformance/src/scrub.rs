@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::case::{self, map_strings};
 
@@ -63,6 +63,9 @@ impl Scrubber {
                 if let Some(metadata) = fields.get_mut("metadata") {
                     self.scrub_metadata(metadata);
                 }
+                if fields.get("kind").and_then(Value::as_str) == Some("Table") {
+                    scrub_ages(fields);
+                }
                 fields.values_mut().for_each(|field| self.walk(field));
             }
             _ => {}
@@ -114,6 +117,22 @@ impl Scrubber {
         let step = steps.iter().filter(|sent| sent.as_second() <= time.as_second()).count();
         let seconds = i64::try_from(step.saturating_sub(1)).expect("a case has few steps");
         (epoch + SignedDuration::from_secs(seconds)).to_string()
+    }
+}
+
+/// The ages in a table grow while a case is played. Upstream also prints one for which it has no
+/// column.
+fn scrub_ages(table: &mut Map<String, Value>) {
+    let Some(columns) = table.get("columnDefinitions").and_then(Value::as_array) else { return };
+    let is_age: Vec<bool> = columns.iter().map(|column| column["name"] == "Age").collect();
+    let rows = table.get_mut("rows").and_then(Value::as_array_mut).into_iter().flatten();
+    for row in rows {
+        let cells = row.get_mut("cells").and_then(Value::as_array_mut).into_iter().flatten();
+        for (index, cell) in cells.enumerate() {
+            if *is_age.get(index).unwrap_or(&true) {
+                *cell = "0s".into();
+            }
+        }
     }
 }
 

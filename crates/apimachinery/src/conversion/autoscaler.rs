@@ -213,7 +213,9 @@ fn metric_to_v2(metric: &Value, names: &Names) -> Option<Value> {
             "object" => {
                 let average = get("averageValue");
                 let value = get(names.value).or_else(zero);
-                let is_real = average.is_none() || names.are_of_statuses() || value != zero();
+                let is_real = average.is_none()
+                    || names.are_of_statuses()
+                    || !value.as_ref().is_some_and(is_zero_quantity);
                 (value.filter(|_| is_real), average)
             }
             "pods" => (None, get(names.average_value).or_else(zero)),
@@ -260,6 +262,10 @@ fn metric_to_v2(metric: &Value, names: &Names) -> Option<Value> {
         converted = converted.with(source, Some(to.0));
     }
     Some(converted.0)
+}
+
+fn is_zero_quantity(value: &Value) -> bool {
+    Quantity::from_value(value).is_ok_and(|quantity| quantity.is_zero())
 }
 
 /// A quantity as the API writes it. The outer `None` says that it is none.

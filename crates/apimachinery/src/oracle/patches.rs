@@ -1,5 +1,7 @@
 //! Objects that patches change.
 
+use std::collections::HashSet;
+
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -44,11 +46,80 @@ fn merge_patches_apply_as_on_the_server() {
 
 #[test]
 fn strategic_merge_patches_apply_as_on_the_server() {
-    let ty = builtin::kind("", "v1", "Pod").expect("pods are built in").ty();
+    let schema = pod_schema();
     agree_on_success("strategic-patch", (pod(false), pod(true)), args, |(object, patch)| {
-        strategic::apply(object.clone(), patch.clone(), strategic::Schema::of(ty))
+        strategic::apply(object.clone(), patch.clone(), schema).map_err(|error| error.to_string())
+    });
+}
+
+#[test]
+fn strategic_diffs_are_those_that_clients_make() {
+    let schema = pod_schema();
+    let args = |(object, modified): &(Value, Value)| json!({ "object": object, "modified": modified, "version": "v1", "kind": "Pod" });
+    agree_on_success(
+        "two-way-patch",
+        (distinct_pod(), distinct_pod()),
+        args,
+        |(object, modified)| {
+            strategic::diff::two_way(members_of(object), members_of(modified), schema)
+                .map(Value::Object)
+                .map_err(|error| error.to_string())
+        },
+    );
+}
+
+#[test]
+fn three_way_diffs_are_those_of_kubectl_apply() {
+    let schema = pod_schema();
+    let input = (distinct_pod(), distinct_pod(), distinct_pod(), any::<bool>());
+    let args = |(object, modified, current, overwrite): &(Value, Value, Value, bool)| {
+        json!({
+            "object": object,
+            "modified": modified,
+            "current": current,
+            "overwrite": overwrite,
+            "version": "v1",
+            "kind": "Pod",
+        })
+    };
+    agree_on_success("three-way-patch", input, args, |(object, modified, current, overwrite)| {
+        let [object, modified, current] = [object, modified, current].map(members_of);
+        strategic::diff::three_way(object, modified, current, schema, *overwrite)
+            .map(Value::Object)
             .map_err(|error| error.to_string())
     });
+}
+
+fn pod_schema() -> strategic::Schema {
+    strategic::Schema::of(builtin::kind("", "v1", "Pod").expect("pods are built in").ty())
+}
+
+fn members_of(object: &Value) -> &Map<String, Value> {
+    object.as_object().expect("a pod is an object")
+}
+
+/// A pod whose items have different merge keys, as the server's have. Upstream sorts by them, and
+/// not stably.
+fn distinct_pod() -> impl Strategy<Value = Value> {
+    pod(false).prop_map(|mut pod| {
+        distinct(&mut pod);
+        pod
+    })
+}
+
+fn distinct(value: &mut Value) {
+    match value {
+        Value::Object(members) => members.values_mut().for_each(distinct),
+        Value::Array(items) => {
+            let mut seen = HashSet::new();
+            items.retain(|item| match item.get("containerPort").or_else(|| item.get("name")) {
+                Some(key) => seen.insert(key.to_string()),
+                None => true,
+            });
+            items.iter_mut().for_each(distinct);
+        }
+        _ => {}
+    }
 }
 
 /// A pod of few names; as a patch, with directives in all places, also wrong ones.

@@ -244,7 +244,11 @@ fn order_lists(
 
         let types = [live.as_deref(), patched.as_deref()].map(Option::unwrap_or_default);
         let element = list::Element::of(types);
-        let server_order = live.clone().unwrap_or_default();
+        let server_order = list::server_order(
+            live.as_deref().unwrap_or_default(),
+            patched.as_deref().unwrap_or_default(),
+            merge_key,
+        );
         let merged = match (live, patched) {
             (None, None) => continue,
             (Some(live), None) => live,

@@ -50,7 +50,7 @@ fn replay(
                     }
                 }
             }
-            if step.answer.status < 300 {
+            if step.answer.status < 300 && !step.request.query.contains_key("dryRun") {
                 live = answer;
             }
         }

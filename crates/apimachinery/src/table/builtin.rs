@@ -12,10 +12,7 @@ mod workload;
 
 use serde_json::Value;
 
-pub(super) use admission::sort_flow_schemas;
-pub(super) use pod::conditions as pod_conditions;
-
-use super::BuiltinPrinter;
+use super::{BuiltinPrinter, Column, Fields};
 
 /// The printer of a kind, unless it is shown with its name and creation time only.
 pub(super) fn printer(group: &str, kind: &str) -> Option<&'static BuiltinPrinter> {
@@ -35,8 +32,12 @@ pub(super) fn printer(group: &str, kind: &str) -> Option<&'static BuiltinPrinter
 const fn printer_of(
     group: &'static str,
     kind: &'static str,
-    columns: &'static [super::Column],
-    cells: fn(super::Fields<'_>) -> Value,
+    columns: &'static [Column],
+    cells: fn(Fields<'_>) -> Value,
 ) -> BuiltinPrinter {
-    BuiltinPrinter { group, kind, columns, cells }
+    BuiltinPrinter { group, kind, columns, cells, conditions: no_conditions, sort: None }
+}
+
+fn no_conditions(_: Fields<'_>) -> Vec<Value> {
+    Vec::new()
 }

@@ -34,13 +34,22 @@ fn to_hub(mut answer: Value) -> Value {
     answer
 }
 
-fn printer(answer: &Value, custom: &Printer) -> Printer {
+/// The printer of what was asked for; that of a custom resource is in its definition.
+fn printer(answer: &Value, path: &str, definition: &Value) -> Printer {
     let api_version = answer["apiVersion"].as_str().unwrap();
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let kind = answer["kind"].as_str().unwrap();
     let kind = if answer.get("items").is_some() { kind.trim_end_matches("List") } else { kind };
     match group.ends_with(".kubewright.dev") {
-        true => custom.clone(),
+        true => {
+            let version = path.split('/').nth(3).unwrap();
+            let versions = definition["spec"]["versions"].as_array().unwrap();
+            let version = versions.iter().find(|it| it["name"] == version).unwrap();
+            let columns = version.get("additionalPrinterColumns").cloned();
+            let columns: Vec<_> =
+                serde_json::from_value(columns.unwrap_or_else(|| json!([]))).unwrap();
+            Printer::Custom(CustomColumns::new(&columns))
+        }
         false => Printer::builtin(group, kind),
     }
 }
@@ -51,17 +60,15 @@ fn tables_are_those_of_upstream() {
     let mut differing = Vec::new();
     for Case { name, steps, .. } in fixtures::load("table") {
         let mut object = Value::Null;
-        let mut custom = Printer::Default;
+        let mut definition = Value::Null;
         for step in steps {
             let Some(answer) = step.answer.body else { panic!("{name}: no answer") };
             let path = &step.request.path;
             if path.ends_with("/customresourcedefinitions") {
-                let columns = answer.pointer("/spec/versions/0/additionalPrinterColumns");
-                let columns = columns.cloned().unwrap_or_else(|| json!([]));
-                let columns: Vec<_> = serde_json::from_value(columns).unwrap();
-                custom = Printer::Custom(CustomColumns::new(&columns));
+                definition = answer.clone();
             }
-            if step.request.method != "GET" {
+            // What is only tried is answered twice, once as a table.
+            if step.request.method != "GET" && !step.request.query.contains_key("dryRun") {
                 continue;
             }
             if !step.request.accept.contains("as=Table") {
@@ -76,7 +83,8 @@ fn tables_are_those_of_upstream() {
             };
             let version = if step.request.accept.contains("v=v1beta1") { "v1beta1" } else { "v1" };
             let options = Options { include, headers: true, now: now(), describe: &|_, _| None };
-            let ours = Table::of(&printer(&object, &custom), &object, &options).to_value(version);
+            let ours = Table::of(&printer(&object, path, &definition), &object, &options)
+                .to_value(version);
             // On the wire a float may have no fraction.
             let ours = serde_json::from_str(&crate::json::to_string(&ours)).unwrap();
             let [ours, theirs] = [ours, answer.clone()].map(|table| without_ages(table, &answer));
@@ -110,6 +118,43 @@ fn without_ages(mut table: Value, answer: &Value) -> Value {
         }
     }
     table
+}
+
+#[test]
+fn an_api_service_says_why_it_is_not_available() {
+    let check = |conditions: Value, expected: &str| {
+        let object = json!({"status": {"conditions": conditions}});
+        let cells = Printer::builtin("apiregistration.k8s.io", "APIService").cells(&object, now());
+        assert_eq!(cells[2], expected);
+    };
+    check(json!([]), "Unknown");
+    check(json!([{"type": "Available", "status": "True", "reason": "Local"}]), "True");
+    check(json!([{"type": "Available", "status": "False", "reason": "Why"}]), "False (Why)");
+    check(json!([{"type": "Available", "status": "False"}]), "False");
+}
+
+#[test]
+fn flow_schemas_are_shown_in_the_order_in_which_they_are_tried() {
+    let schema = |name: &str, precedence: u32, dangling: &str| {
+        json!({
+            "metadata": {"name": name},
+            "spec": {"matchingPrecedence": precedence},
+            "status": {"conditions": [{"type": "Dangling", "status": dangling}]},
+        })
+    };
+    let items = [schema("c", 1, "True"), schema("b", 9, "False"), schema("a", 9, "False")];
+    let options =
+        Options { include: Include::None, headers: false, now: now(), describe: &|_, _| None };
+    let printer = Printer::builtin("flowcontrol.apiserver.k8s.io", "FlowSchema");
+    let table = Table::of(&printer, &json!({"items": items}), &options);
+    let shown: Vec<_> = table
+        .rows
+        .unwrap()
+        .iter()
+        .map(|row| format!("{} {}", row.cells[0], row.cells[5]))
+        .collect();
+    assert_eq!(shown, [r#""c" "True""#, r#""a" "False""#, r#""b" "False""#]);
+    assert!(table.columns.is_empty());
 }
 
 #[test]

@@ -29,6 +29,8 @@ var operations = map[string]operation{
 	"regexp":          regularExpression,
 	"strategic-patch": strategicPatch,
 	"structural":      structural,
+	"three-way-patch": threeWayPatch,
+	"two-way-patch":   twoWayPatch,
 	"yaml":            decodeYAML,
 }
 

@@ -14,6 +14,10 @@ import (
 type patchArgs struct {
 	Object json.RawMessage `json:"object"`
 	Patch  json.RawMessage `json:"patch"`
+	// What a patch is to be made of; the object is the original.
+	Modified  json.RawMessage `json:"modified"`
+	Current   json.RawMessage `json:"current"`
+	Overwrite bool            `json:"overwrite"`
 	// Group, version and kind, for strategic merge patches.
 	Group   string `json:"group"`
 	Version string `json:"version"`
@@ -54,12 +58,50 @@ func mergePatch(args json.RawMessage) (any, error) {
 	return json.RawMessage(patched), nil
 }
 
+func (a patchArgs) meta() (strategicpatch.LookupPatchMeta, error) {
+	prototype, err := scheme.Scheme.New(schema.GroupVersionKind{Group: a.Group, Version: a.Version, Kind: a.Kind})
+	if err != nil {
+		return nil, err
+	}
+	meta, err := strategicpatch.NewPatchMetaFromStruct(prototype)
+	if err != nil {
+		return nil, fmt.Errorf("no patch metadata: %w", err)
+	}
+	return meta, nil
+}
+
+func twoWayPatch(args json.RawMessage) (any, error) {
+	a, err := patchOf(args)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := a.meta()
+	if err != nil {
+		return nil, err
+	}
+	patch, err := strategicpatch.CreateTwoWayMergePatchUsingLookupPatchMeta(a.Object, a.Modified, meta)
+	return json.RawMessage(patch), err
+}
+
+func threeWayPatch(args json.RawMessage) (any, error) {
+	a, err := patchOf(args)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := a.meta()
+	if err != nil {
+		return nil, err
+	}
+	patch, err := strategicpatch.CreateThreeWayMergePatch(a.Object, a.Modified, a.Current, meta, a.Overwrite)
+	return json.RawMessage(patch), err
+}
+
 func strategicPatch(args json.RawMessage) (any, error) {
 	a, err := patchOf(args)
 	if err != nil {
 		return nil, err
 	}
-	prototype, err := scheme.Scheme.New(schema.GroupVersionKind{Group: a.Group, Version: a.Version, Kind: a.Kind})
+	meta, err := a.meta()
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +111,6 @@ func strategicPatch(args json.RawMessage) (any, error) {
 	}
 	if err := utiljson.Unmarshal(a.Patch, &patch); err != nil {
 		return nil, err
-	}
-	meta, err := strategicpatch.NewPatchMetaFromStruct(prototype)
-	if err != nil {
-		return nil, fmt.Errorf("no patch metadata: %w", err)
 	}
 	return strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(object, patch, meta)
 }

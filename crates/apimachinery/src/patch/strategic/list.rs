@@ -147,6 +147,9 @@ pub(super) fn check_order(patch: &[Value], order: &[Value], merge_key: &str) -> 
     if patch.is_empty() || order.is_empty() {
         return Ok(());
     }
+    if let Some(stray) = patch.iter().find(|item| !merge_key.is_empty() && !item.is_object()) {
+        return Err(wrong_type("map[string]interface {}", stray));
+    }
     let mut next = patch.iter().filter(|item| !is_deletion(item)).peekable();
     for item in order {
         while next.next_if(|item| has_directive(item)).is_some() {}
@@ -165,6 +168,31 @@ pub(super) fn check_order(patch: &[Value], order: &[Value], merge_key: &str) -> 
             )))
         }
     }
+}
+
+/// The order that counts as the server's when a patch comes with a `$setElementOrder` list.
+///
+/// It is that of the live list, but upstream merges in place: where the patch deletes items, new
+/// ones move up into their room and so have a place in the server's order too.
+pub(super) fn server_order(live: &[Value], patch: &[Value], merge_key: &str) -> Vec<Value> {
+    let deletions = patch.iter().filter(|item| is_deletion(item));
+    let doomed: HashSet<String> =
+        deletions.filter_map(|item| item.get(merge_key)).map(identity).collect();
+    if doomed.is_empty() {
+        return live.to_vec();
+    }
+    let key = |item: &Value| item.get(merge_key).map(identity);
+    let mut order: Vec<Value> = live
+        .iter()
+        .filter(|item| key(item).is_none_or(|key| !doomed.contains(&key)))
+        .cloned()
+        .collect();
+    let mut known: HashSet<String> = order.iter().filter_map(key).collect();
+    let new = patch.iter().filter(|item| !has_directive(item));
+    let new = new.filter(|item| key(item).is_some_and(|key| known.insert(key)));
+    let room = live.len() - order.len();
+    order.extend(new.take(room).cloned().collect::<Vec<_>>());
+    order
 }
 
 /// Drops what `$patch: delete` items name, or everything if there is a `$patch: replace` item,

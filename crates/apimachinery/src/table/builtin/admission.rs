@@ -18,7 +18,10 @@ pub(super) const PRINTERS: &[BuiltinPrinter] = &[
     printer_of(ADMISSION, "ValidatingAdmissionPolicyBinding", VALIDATING_BINDING, binding),
     printer_of(ADMISSION, "MutatingAdmissionPolicy", MUTATING_POLICY, mutating_policy),
     printer_of(ADMISSION, "MutatingAdmissionPolicyBinding", MUTATING_BINDING, binding),
-    printer_of(FLOW_CONTROL, "FlowSchema", FLOW_SCHEMA, flow_schema),
+    BuiltinPrinter {
+        sort: Some(sort_flow_schemas),
+        ..printer_of(FLOW_CONTROL, "FlowSchema", FLOW_SCHEMA, flow_schema)
+    },
     printer_of(FLOW_CONTROL, "PriorityLevelConfiguration", PRIORITY_LEVEL, priority_level),
 ];
 
@@ -166,7 +169,7 @@ fn flow_schema(object: Fields<'_>) -> Value {
 }
 
 /// Lists of flow schemas are shown in the order in which they are tried.
-pub(crate) fn sort_flow_schemas(schemas: &mut [&Value]) {
+fn sort_flow_schemas(schemas: &mut [&Value]) {
     schemas.sort_by_key(|schema| {
         let precedence = schema.pointer("/spec/matchingPrecedence").and_then(Value::as_i64);
         let name = schema.pointer("/metadata/name").and_then(Value::as_str);

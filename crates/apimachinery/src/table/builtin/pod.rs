@@ -8,8 +8,10 @@ use crate::table::fields::Fields;
 use crate::table::{AGE, BuiltinPrinter, Column, NAME, age, of, text};
 use crate::time::MicroTime;
 
-pub(super) const PRINTERS: &[BuiltinPrinter] =
-    &[printer_of("", "Pod", POD, pod), printer_of("", "PodTemplate", POD_TEMPLATE, pod_template)];
+pub(super) const PRINTERS: &[BuiltinPrinter] = &[
+    BuiltinPrinter { conditions, ..printer_of("", "Pod", POD, pod) },
+    printer_of("", "PodTemplate", POD_TEMPLATE, pod_template),
+];
 
 const POD: &[Column] = &[
     NAME,
@@ -56,10 +58,10 @@ fn pod_template(template: Fields<'_>) -> Value {
 }
 
 /// Tells printers of tables that a pod has ended.
-pub(crate) fn conditions(pod: &Value) -> Vec<Value> {
-    let (reason, message) = match pod.pointer("/status/phase").and_then(Value::as_str) {
-        Some("Succeeded") => ("Succeeded", "The pod has completed successfully."),
-        Some("Failed") => ("Failed", "The pod failed."),
+fn conditions(pod: Fields<'_>) -> Vec<Value> {
+    let (reason, message) = match pod.text("status.phase") {
+        "Succeeded" => ("Succeeded", "The pod has completed successfully."),
+        "Failed" => ("Failed", "The pod failed."),
         _ => return Vec::new(),
     };
     let condition =
@@ -124,7 +126,7 @@ impl Summary {
         let initialized = pod
             .condition("status.conditions", "Initialized")
             .is_some_and(|condition| condition.text("status") == "True");
-        if initializing.is_none() || initialized {
+        if !initializing || initialized {
             summary.run(pod, &sidecars);
         }
 
@@ -139,7 +141,8 @@ impl Summary {
     }
 
     /// Looks at init containers up to the first that is not done; that one is the pod's status.
-    fn initialize(&mut self, pod: Fields<'_>, sidecars: &[&str]) -> Option<()> {
+    /// Says whether there is one.
+    fn initialize(&mut self, pod: Fields<'_>, sidecars: &[&str]) -> bool {
         let statuses = pod.items("status.initContainerStatuses");
         for (index, container) in statuses.enumerate() {
             self.restarts.add(container);
@@ -160,9 +163,9 @@ impl Summary {
             } else {
                 format!("Init:{index}/{}", pod.count("spec.initContainers"))
             };
-            return Some(());
+            return true;
         }
-        None
+        false
     }
 
     /// Looks at the containers themselves; of several with something to say, the first is heard.
