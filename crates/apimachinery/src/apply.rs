@@ -34,9 +34,9 @@ pub use self::managed::{ManagedFieldsError, Operation, Owner};
 pub use self::path::{PathElement, PathElementError};
 pub use self::reset::{Pattern, ResetFields, ResetFilter};
 pub use self::scale::{ReplicasPaths, scale_from_parent, scale_to_parent};
-pub use self::schema::{Schema, empty_object};
+pub use self::schema::Schema;
 pub use self::set::{FieldsError, Set};
-pub use self::versions::{ConvertError, SameInAllVersions, Versions};
+pub use self::versions::{BuiltinVersions, ConvertError, SameInAllVersions, Versions};
 
 use self::managed::{Entry, Managed, Request};
 use self::typed::Duplicates;
@@ -57,7 +57,7 @@ pub struct FieldManager<'a> {
     pub versions: &'a dyn Versions,
     pub reset: &'a ResetFields,
     /// An object of this kind in which nothing is set. For a custom resource that is `apiVersion`
-    /// and `kind`; a built-in one shows the structs it always writes.
+    /// and `kind`; decoding these as a built-in kind adds the structs that it always writes.
     pub empty: &'a Value,
 }
 

@@ -10,8 +10,6 @@ mod structural;
 
 use serde_json::Value;
 
-pub use self::builtin::empty_object;
-
 /// The types of one kind in one version.
 #[derive(Debug, Clone)]
 pub struct Schema {

@@ -2,10 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
 use super::schema::Schema;
+use crate::gvk::GroupVersion;
+use crate::{builtin, conversion};
 
 /// What the field manager must know of a kind besides the objects themselves.
 ///
@@ -34,6 +37,49 @@ pub enum ConvertError {
     /// The write cannot go on.
     #[error("{0}")]
     Failed(String),
+}
+
+/// The versions of a built-in kind, by the table of types and the conversions between them.
+#[derive(Debug)]
+pub struct BuiltinVersions {
+    /// By `apiVersion`; a schema is made when it is first asked for.
+    schemas: BTreeMap<String, (&'static builtin::Kind, OnceLock<Schema>)>,
+}
+
+impl BuiltinVersions {
+    /// Of the kind of this name, in whichever groups it is served.
+    pub fn new(kind: &str) -> Self {
+        let same_kind = builtin::kinds().iter().filter(|known| known.kind == kind);
+        let schemas = same_kind.map(|known| {
+            let version = GroupVersion::new(known.group, known.version).to_string();
+            (version, (known, OnceLock::new()))
+        });
+        BuiltinVersions { schemas: schemas.collect() }
+    }
+
+    fn kind(
+        &self,
+        api_version: &str,
+    ) -> Result<&(&'static builtin::Kind, OnceLock<Schema>), ConvertError> {
+        self.schemas.get(api_version).ok_or_else(|| ConvertError::Missing(api_version.to_owned()))
+    }
+}
+
+impl Versions for BuiltinVersions {
+    fn schema(&self, api_version: &str) -> Result<&Schema, ConvertError> {
+        let (kind, schema) = self.kind(api_version)?;
+        Ok(schema.get_or_init(|| Schema::builtin(kind)))
+    }
+
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Value, ConvertError> {
+        let missing = || ConvertError::Missing(api_version.to_owned());
+        let (kind, _) = self.kind(object["apiVersion"].as_str().unwrap_or_default())?;
+        // What merging and pruning left is not in the form that conversions read.
+        let object = builtin::decode(kind, object.clone());
+        let object = object.map_err(|error| ConvertError::Failed(error.to_string()))?.value;
+        let to = GroupVersion::parse(api_version).map_err(|_| missing())?;
+        conversion::convert(object, &to).map_err(|_| missing())
+    }
 }
 
 /// The versions of a custom resource whose CRD converts nothing but `apiVersion`.

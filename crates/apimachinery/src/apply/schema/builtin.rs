@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map as Object, Value};
-
 use super::{
     BOOLEAN, Builder, DEDUCED, Field, KeyField, ListTopology, Map, NUMERIC, STRING, Schema, Type,
     TypeId, UNTYPED, UNTYPED_SCALAR,
@@ -16,21 +14,6 @@ impl Schema {
         let root = source.structure(kind.ty, None);
         source.builder.finish(root)
     }
-}
-
-/// An object of a built-in kind in which nothing is set, as Go writes it: with the structs, and
-/// the lists and maps, that are written even when they are empty.
-pub fn empty_object(kind: &builtin::Kind) -> Value {
-    let mut object = zero_struct(kind.ty());
-    let version = kind.version;
-    let api_version = if kind.group.is_empty() {
-        version.to_owned()
-    } else {
-        format!("{}/{version}", kind.group)
-    };
-    object.insert("apiVersion".to_owned(), api_version.into());
-    object.insert("kind".to_owned(), kind.kind.into());
-    Value::Object(object)
 }
 
 struct Source {
@@ -114,31 +97,5 @@ fn list_topology(topology: &Topology, patch: &builtin::Patch) -> ListTopology {
             None => ListTopology::Set,
         },
         Topology::Unmarked | Topology::Atomic | Topology::Granular => ListTopology::Atomic,
-    }
-}
-
-fn zero_struct(ty: &builtin::Type) -> Object<String, Value> {
-    let always_written = |field: &&builtin::Field| {
-        let zero_is_empty =
-            field.pointer || !matches!(field.ty, Ty::Struct(_) | Ty::Time | Ty::MicroTime);
-        !(field.omitzero || field.omitempty && zero_is_empty)
-    };
-    ty.members().filter(always_written).map(|field| (field.json.to_owned(), zero(field))).collect()
-}
-
-fn zero(field: &builtin::Field) -> Value {
-    if field.pointer {
-        return Value::Null;
-    }
-    match &field.ty {
-        Ty::Bool => false.into(),
-        Ty::Int32 | Ty::Int64 | Ty::IntOrString => 0.into(),
-        Ty::Float64 => 0.0.into(),
-        Ty::String => "".into(),
-        Ty::Duration => "0s".into(),
-        Ty::Quantity => "0".into(),
-        Ty::Struct(id) => Value::Object(zero_struct(id.get())),
-        Ty::Bytes | Ty::List(_) | Ty::Map(_) | Ty::Time | Ty::MicroTime => Value::Null,
-        Ty::RawExtension | Ty::FieldsV1 | Ty::Json | Ty::SchemaOr(..) => Value::Null,
     }
 }

@@ -11,12 +11,13 @@ use serde_json::{Value, json};
 
 use crate::apply::value::equal;
 use crate::apply::{
-    ApplyError, Conflict, FieldManager, PathElement, ReplicasPaths, ResetFields, ResetFilter,
-    SameInAllVersions, Schema, Set, Versions, empty_object, keep_times, manager_from_user_agent,
+    ApplyError, BuiltinVersions, Conflict, FieldManager, PathElement, ReplicasPaths, ResetFields,
+    ResetFilter, SameInAllVersions, Schema, Set, Versions, keep_times, manager_from_user_agent,
     scale_from_parent, scale_to_parent,
 };
 use crate::builtin;
 use crate::fixtures::{self, Case, Step};
+use crate::gvk::GroupVersion;
 use crate::patch;
 
 /// What the recorder says of itself.
@@ -79,18 +80,6 @@ struct Served<'a> {
     custom: bool,
 }
 
-struct OneVersion(Schema);
-
-impl Versions for OneVersion {
-    fn schema(&self, _: &str) -> Result<&Schema, crate::apply::ConvertError> {
-        Ok(&self.0)
-    }
-
-    fn convert(&self, object: &Value, _: &str) -> Result<Value, crate::apply::ConvertError> {
-        Ok(object.clone())
-    }
-}
-
 impl Server {
     fn play(&mut self, step: &Step, index: usize) -> Result<(), String> {
         let answer = step.answer.body.as_ref().ok_or("no answer")?;
@@ -135,15 +124,13 @@ impl Server {
         let served = match self.custom.get(&(target.group.clone(), target.plural.clone())) {
             Some(custom) => custom.served(target),
             None => {
-                builtin = OneVersion(Schema::builtin(builtin_kind(target)));
+                builtin = BuiltinVersions::new(builtin_kind(target).kind);
                 builtin_served(target, &builtin)
             }
         };
-        let live = self.objects.get(&target.resource).map(|live| {
-            let mut live = live.clone();
-            live["apiVersion"] = served.api_version.clone().into();
-            live
-        });
+        let live = self.objects.get(&target.resource);
+        let live = live.map(|live| served.versions.convert(live, &served.api_version));
+        let live = live.transpose().map_err(|error| error.to_string())?;
         let live = live.as_ref();
         let manager = match step.request.query.get("fieldManager") {
             Some(manager) => manager.clone(),
@@ -205,7 +192,7 @@ impl Server {
 
         let kind = builtin::kind("autoscaling", "v1", "Scale").ok_or("no Scale")?;
         let (versions, reset, empty) =
-            (OneVersion(Schema::builtin(kind)), ResetFields::none(), empty_object(kind));
+            (BuiltinVersions::new("Scale"), ResetFields::none(), empty_object(kind));
         let field_manager = FieldManager {
             api_version: "autoscaling/v1",
             kind: "Scale",
@@ -320,12 +307,13 @@ fn builtin_kind(target: &Target) -> &'static builtin::Kind {
         "configmaps" => "ConfigMap",
         "services" => "Service",
         "deployments" => "Deployment",
+        "horizontalpodautoscalers" => "HorizontalPodAutoscaler",
         other => panic!("no recorded case writes {other}"),
     };
     builtin::kind(&target.group, &target.version, kind).expect("a built-in kind")
 }
 
-fn builtin_served<'a>(target: &Target, versions: &'a OneVersion) -> Served<'a> {
+fn builtin_served<'a>(target: &Target, versions: &'a BuiltinVersions) -> Served<'a> {
     let kind = builtin_kind(target);
     let api_version = target.api_version();
     let reset = match (kind.kind, target.subresource.as_str()) {
@@ -403,6 +391,9 @@ fn comparable(
     mut ours: Value,
     mut answer: Value,
 ) -> (Value, Value) {
+    if !served.custom {
+        ours = builtin::decode(builtin_kind(target), ours).expect("an object of its kind").value;
+    }
     take_server_fields(&mut ours, &answer);
     for object in [&mut ours, &mut answer] {
         object["metadata"].as_object_mut().map(|metadata| metadata.shift_remove("managedFields"));
@@ -416,10 +407,6 @@ fn comparable(
             .and_then(Value::as_object_mut)
             .map(|parent| parent.shift_remove(name));
     }
-    if !served.custom {
-        drop_empty(&mut ours);
-        drop_empty(&mut answer);
-    }
     if !served.custom || step.request.more.get("defaulted").is_some() {
         fill_defaults(&mut ours, &answer, live);
     }
@@ -430,22 +417,11 @@ fn comparable(
     (ours, answer)
 }
 
-/// Removes what a typed object would not write.
-fn drop_empty(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(drop_empty),
-        Value::Object(map) => {
-            map.values_mut().for_each(drop_empty);
-            map.retain(|_, value| match value {
-                Value::Null => false,
-                Value::Object(map) => !map.is_empty(),
-                Value::Array(items) => !items.is_empty(),
-                Value::String(text) => !text.is_empty(),
-                _ => true,
-            });
-        }
-        _ => {}
-    }
+/// An object of a built-in kind in which nothing is set.
+fn empty_object(kind: &builtin::Kind) -> Value {
+    let api_version = GroupVersion::new(kind.group, kind.version).to_string();
+    let empty = json!({"apiVersion": api_version, "kind": kind.kind});
+    builtin::decode(kind, empty).expect("an empty object").value
 }
 
 /// Gives `ours` the defaults that the answer shows: fields that it alone has, unless they are
@@ -469,9 +445,12 @@ fn fill_defaults(ours: &mut Value, answer: &Value, live: Option<&Value>) {
         (Value::Object(ours), Value::Object(answer)) => {
             for (key, value) in answer {
                 let live = live.and_then(|live| live.get(key));
+                let is_default = live != Some(value);
                 match ours.get_mut(key) {
+                    // A zero that Go cannot leave out.
+                    Some(zero) if *zero == 0 && is_default => *zero = value.clone(),
                     Some(ours) => fill_defaults(ours, value, live),
-                    None if live != Some(value) => drop(ours.insert(key.clone(), value.clone())),
+                    None if is_default => drop(ours.insert(key.clone(), value.clone())),
                     None => {}
                 }
             }
