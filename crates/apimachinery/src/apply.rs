@@ -29,7 +29,7 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use serde_json::Value;
 
-pub use self::conflict::{Conflict, Conflicts};
+pub use self::conflict::Conflicts;
 pub use self::managed::{ManagedFieldsError, Operation, Owner};
 pub use self::path::{PathElement, PathElementError};
 pub use self::reset::{Pattern, ResetFields, ResetFilter};
@@ -42,6 +42,7 @@ use self::managed::{Entry, Managed, Request};
 use self::typed::Duplicates;
 use self::updater::{Failure, Updater};
 use crate::json;
+use crate::status::{Reason, Status};
 
 /// Keeps the managed fields of one kind on writes through one endpoint.
 ///
@@ -125,27 +126,38 @@ impl FieldManager<'_> {
         self.check_config(config)?;
         let live = live.unwrap_or(self.empty);
 
-        let mut outcome = self.merge(live, config, managed.clone(), manager, force, now);
-        if manager == KUBECTL
-            && let Err(Failure::Conflicts(conflicts)) = outcome
-        {
-            outcome = match self.proven_by_annotation(live) {
-                None => Err(Failure::Conflicts(conflicts)),
-                Some(proven) => match conflicts.except(&proven) {
-                    Some(left) => Err(Failure::Conflicts(left)),
-                    None => self.merge(live, config, managed, manager, true, now),
-                },
-            };
-        }
-        let (mut object, managed) = outcome.map_err(|failure| match failure {
-            Failure::Conflicts(conflicts) => ApplyError::Conflicts(conflicts),
-            Failure::Other(text) => ApplyError::Failed(text),
-        })?;
-        if manager == KUBECTL {
+        let (mut object, managed) = if manager == KUBECTL {
+            let (mut object, managed) =
+                self.merge_or_take_over(live, config, managed, force, now)?;
             last_applied::refresh(&mut object, config);
-        }
+            (object, managed)
+        } else {
+            self.merge(live, config, managed, manager, force, now)?
+        };
         managed::store(&mut object, managed);
         Ok(object)
+    }
+
+    /// Merges what kubectl applies. It needs no force to take what the annotation of its
+    /// client-side past proves to be its own.
+    fn merge_or_take_over(
+        &self,
+        live: &Value,
+        config: &Value,
+        managed: Managed,
+        force: bool,
+        now: Timestamp,
+    ) -> Result<(Value, Managed), Failure> {
+        let outcome = self.merge(live, config, managed.clone(), KUBECTL, force, now);
+        let Err(Failure::Conflicts(conflicts)) = outcome else { return outcome };
+        let Some(proven) = last_applied::proven_fields(self.schema()?, self.api_version, live)
+        else {
+            return Err(Failure::Conflicts(conflicts));
+        };
+        match conflicts.except(&proven) {
+            Some(left) => Err(Failure::Conflicts(left)),
+            None => self.merge(live, config, managed, KUBECTL, true, now),
+        }
     }
 
     fn check_config(&self, config: &Value) -> Result<(), ApplyError> {
@@ -262,16 +274,33 @@ impl FieldManager<'_> {
         Ok((object.unwrap_or_else(|| live.clone()), managed))
     }
 
-    fn proven_by_annotation(&self, live: &Value) -> Option<Set> {
-        last_applied::proven_fields(self.schema().ok()?, self.api_version, live)
-    }
-
     fn updater(&self) -> Updater<'_> {
         Updater { api_version: self.api_version, versions: self.versions, reset: self.reset }
     }
 
     fn schema(&self) -> Result<&Schema, Failure> {
         self.versions.schema(self.api_version).map_err(|error| Failure::Other(error.to_string()))
+    }
+}
+
+impl From<Failure> for ApplyError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Conflicts(conflicts) => ApplyError::Conflicts(conflicts),
+            Failure::Other(text) => ApplyError::Failed(text),
+        }
+    }
+}
+
+impl From<ApplyError> for Status {
+    fn from(error: ApplyError) -> Self {
+        match error {
+            ApplyError::Conflicts(conflicts) => {
+                Status::apply_conflict(conflicts.causes(), conflicts.to_string())
+            }
+            ApplyError::BadRequest(text) => Status::bad_request(text),
+            ApplyError::Failed(text) => Status::failure(500, Reason::Unknown, text),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::managed::{Entry, Operation, Owner};
 use super::path::PathElement;
 use super::set::Set;
 use crate::json;
+use crate::status::Cause;
 
 /// The conflicts of one apply, by owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,13 +19,6 @@ struct OwnedFields {
     /// The version through which an updater came to own the fields.
     api_version: String,
     fields: Set,
-}
-
-/// One cause in the status that reports the conflicts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conflict {
-    pub message: String,
-    pub field: String,
 }
 
 /// The paths of all conflicts may take this many bytes; the rest are counted, not listed. A long
@@ -54,13 +48,12 @@ impl Conflicts {
     }
 
     /// The causes of the status, one for each field.
-    pub fn causes(&self) -> Vec<Conflict> {
-        let listed = self.listed().into_iter();
-        let of_owner = listed.flat_map(|(owned, fields)| {
-            let message = format!("conflict with {}", owned.owner_text());
-            fields.into_iter().map(move |field| Conflict { message: message.clone(), field })
-        });
-        of_owner.collect()
+    pub fn causes(&self) -> Vec<Cause> {
+        let causes_of = |(owned, fields): (&OwnedFields, Vec<String>)| {
+            let owner = owned.owner_text();
+            fields.into_iter().map(move |field| Cause::field_manager_conflict(&owner, field))
+        };
+        self.listed().into_iter().flat_map(causes_of).collect()
     }
 
     fn listed(&self) -> Vec<(&OwnedFields, Vec<String>)> {

@@ -194,6 +194,18 @@ impl Builder {
         let uid = KeyField { name: "uid".into(), default: None };
         let owners = self.add_list(owner, ListTopology::Keyed(vec![uid]));
         let finalizers = self.add_list(STRING, ListTopology::Set);
+        let fields_v1 =
+            self.add_map(Map { element: Some(DEDUCED), free_form: true, ..Map::default() });
+        let entry = self.add_map(Map::of_fields(vec![
+            text("apiVersion"),
+            text("fieldsType"),
+            Field::new("fieldsV1", fields_v1, None),
+            text("manager"),
+            text("operation"),
+            text("subresource"),
+            Field::new("time", UNTYPED_SCALAR, None),
+        ]));
+        let entries = self.add_list(entry, ListTopology::Atomic);
         let text_map = self.add_map(Map { element: Some(STRING), ..Map::default() });
         self.add_map(Map::of_fields(vec![
             Field::new("annotations", text_map, None),
@@ -204,8 +216,7 @@ impl Builder {
             text("generateName"),
             Field::new("generation", NUMERIC, None),
             Field::new("labels", text_map, None),
-            // Never part of what is compared or merged, so its inside needs no types.
-            Field::new("managedFields", UNTYPED, None),
+            Field::new("managedFields", entries, None),
             text("name"),
             text("namespace"),
             Field::new("ownerReferences", owners, None),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::apply::value::equal;
 use crate::apply::{
-    ApplyError, BuiltinVersions, Conflict, FieldManager, PathElement, ReplicasPaths, ResetFields,
+    ApplyError, BuiltinVersions, FieldManager, PathElement, ReplicasPaths, ResetFields,
     ResetFilter, SameInAllVersions, Schema, Set, Versions, keep_times, manager_from_user_agent,
     scale_from_parent, scale_to_parent,
 };
@@ -19,6 +19,7 @@ use crate::builtin;
 use crate::fixtures::{self, Case, Step};
 use crate::gvk::GroupVersion;
 use crate::patch;
+use crate::status::Status;
 
 /// What the recorder says of itself.
 const USER_AGENT: &str = "kubewright-conformance/1";
@@ -108,7 +109,7 @@ impl Server {
         match outcome? {
             Ok(()) if step.answer.status < 300 => Ok(()),
             Ok(()) => Err(format!("succeeded, but upstream said {answer}")),
-            Err(error) => same("the status", &status(&error), answer),
+            Err(error) => same("the status", &status(error), answer),
         }
     }
 
@@ -206,7 +207,7 @@ impl Server {
         let scaled = if step.request.content_type == "application/apply-patch+yaml" {
             match field_manager.apply(Some(&live), &body, manager, false, now) {
                 Ok(scaled) => scaled,
-                Err(error) => return same("the status", &status(&error), answer),
+                Err(error) => return same("the status", &status(error), answer),
             }
         } else {
             let new = patch::merge::apply(live.clone(), body).map_err(|error| error.to_string())?;
@@ -463,24 +464,8 @@ fn managed_fields(object: &Value) -> &Value {
     &object["metadata"]["managedFields"]
 }
 
-fn status(error: &ApplyError) -> Value {
-    let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": error.to_string()});
-    match error {
-        ApplyError::Conflicts(conflicts) => {
-            let causes = conflicts.causes().into_iter().map(|Conflict { message, field }| {
-                json!({"reason": "FieldManagerConflict", "message": message, "field": field})
-            });
-            status["reason"] = "Conflict".into();
-            status["details"] = json!({"causes": causes.collect::<Vec<_>>()});
-            status["code"] = 409.into();
-        }
-        ApplyError::BadRequest(_) => {
-            status["reason"] = "BadRequest".into();
-            status["code"] = 400.into();
-        }
-        ApplyError::Failed(_) => status["code"] = 500.into(),
-    }
-    status
+fn status(error: ApplyError) -> Value {
+    serde_json::to_value(Status::from(error)).expect("a status is JSON")
 }
 
 fn same(what: &str, ours: &Value, upstream: &Value) -> Result<(), String> {
