@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use kubewright_xtask::{long, oracle, record, tidy, upstream};
+use kubewright_xtask::{long, oracle, record, tidy, types, upstream};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
@@ -36,6 +36,15 @@ enum Chore {
     Long {
         /// Only lanes whose name contains one of these; the document is then left alone.
         only: Vec<String>,
+    },
+    /// Generate the table of built-in types, and examples of each, from upstream's Go types.
+    Types {
+        /// Ask the endpoint of KUBECONFIG instead of an upstream of our own.
+        #[arg(long)]
+        here: bool,
+        /// Write nothing; fail when a file is not what would be written.
+        #[arg(long)]
+        check: bool,
     },
     /// Put random input to `apimachinery` and to upstream's own libraries, and compare.
     Oracle {
@@ -83,6 +92,7 @@ fn run(chore: Chore) -> Result<ExitCode> {
         Chore::Record { here, check, only } => record::run(here, check, &only),
         Chore::Tidy => tidy::run(),
         Chore::Long { only } => long::run(&only),
+        Chore::Types { here, check } => types::run(here, check),
         Chore::Oracle { cases } => oracle::run(cases),
         Chore::ExecWithParent { parent, command } => upstream::exec_with_parent(parent, &command),
     }

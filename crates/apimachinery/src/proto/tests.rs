@@ -21,10 +21,14 @@ struct Golden {
     back: String,
 }
 
-fn golden() -> Vec<Golden> {
+fn golden_text() -> String {
     let mut text = String::new();
     let packed = &include_bytes!("golden.txt.gz")[..];
     flate2::read::GzDecoder::new(packed).read_to_string(&mut text).expect("the fixture is whole");
+    text
+}
+
+fn golden() -> Vec<Golden> {
     let parse = |line: &str| {
         let [name, json, normal, wire, back] = line.split('\t').collect::<Vec<_>>()[..] else {
             return None;
@@ -38,7 +42,7 @@ fn golden() -> Vec<Golden> {
             back: if back == "=" { normal } else { back }.to_owned(),
         })
     };
-    let objects: Vec<_> = text.lines().filter_map(parse).collect();
+    let objects: Vec<_> = golden_text().lines().filter_map(parse).collect();
     assert_eq!(objects.len(), builtin::kinds().len() * 4, "each kind has its variants");
     objects
 }
@@ -62,6 +66,14 @@ fn difference(ours: &[u8], theirs: &[u8]) -> String {
         String::from_utf8_lossy(&bytes[at.saturating_sub(60).min(end)..end]).into_owned()
     };
     format!("at {at}\n  ours   {:?}\n  theirs {:?}", around(ours), around(theirs))
+}
+
+#[test]
+fn the_objects_and_the_table_are_of_one_generator() {
+    fn header(text: &str) -> Vec<&str> {
+        text.lines().take(2).collect()
+    }
+    assert_eq!(header(&golden_text()), header(include_str!("../../data/types.txt")));
 }
 
 #[test]

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"time"
@@ -289,12 +290,20 @@ func (f *filler) alternative(v reflect.Value, odd bool) {
 	}
 }
 
-func compress(text string) string {
+func compress(content []byte) []byte {
 	var buffer bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&buffer, gzip.BestCompression)
 	must(err)
-	_, err = writer.Write([]byte(text))
+	_, err = writer.Write(content)
 	must(err)
 	must(writer.Close())
-	return buffer.String()
+	return buffer.Bytes()
+}
+
+func decompress(packed []byte) []byte {
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	must(err)
+	content, err := io.ReadAll(reader)
+	must(err)
+	return content
 }

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"bytes"
 	"embed"
 	"flag"
 	"fmt"
@@ -27,6 +28,7 @@ func main() {
 	log.SetFlags(0)
 	data := flag.String("data", "", "folder for types.txt and resources.txt")
 	golden := flag.String("golden", "", "folder for golden.txt.gz")
+	check := flag.Bool("check", false, "write nothing; fail when a file is not what would be written")
 	flag.Parse()
 	if *data == "" || *golden == "" {
 		log.Fatal("both -data and -golden are needed")
@@ -39,9 +41,13 @@ func main() {
 	structs := reflectTypes(kinds)
 	joinOpenAPI(structs, readOpenAPI(server, groups))
 
-	write(filepath.Join(*data, "types.txt"), header+renderTypes(kinds, structs))
-	write(filepath.Join(*data, "resources.txt"), header+renderResources(groups, priorities(server)))
-	write(filepath.Join(*golden, "golden.txt.gz"), compress(header+renderGolden(kinds)))
+	put := write
+	if *check {
+		put = compare
+	}
+	put(filepath.Join(*data, "types.txt"), header+renderTypes(kinds, structs))
+	put(filepath.Join(*data, "resources.txt"), header+renderResources(groups, priorities(server)))
+	put(filepath.Join(*golden, "golden.txt.gz"), header+renderGolden(kinds))
 }
 
 func connect() discovery.DiscoveryInterface {
@@ -74,7 +80,27 @@ func sourcesHash() uint64 {
 }
 
 func write(path, content string) {
-	must(os.WriteFile(path, []byte(content), 0o644))
+	written := []byte(content)
+	if isCompressed(path) {
+		written = compress(written)
+	}
+	must(os.WriteFile(path, written, 0o644))
+}
+
+// compare looks at what is inside: compressors differ from release to release.
+func compare(path, content string) {
+	found, err := os.ReadFile(path)
+	must(err)
+	if isCompressed(path) {
+		found = decompress(found)
+	}
+	if !bytes.Equal(found, []byte(content)) {
+		log.Fatalf("%s is not what upstream says: run cargo xtask types", filepath.Base(path))
+	}
+}
+
+func isCompressed(path string) bool {
+	return filepath.Ext(path) == ".gz"
 }
 
 func must(err error) {
