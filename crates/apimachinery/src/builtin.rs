@@ -9,6 +9,8 @@ mod base64;
 mod decode;
 mod draft;
 mod go;
+#[cfg(test)]
+mod random;
 mod resource;
 mod shape;
 mod table;
@@ -21,6 +23,8 @@ use serde_json::Value;
 pub use decode::{DecodeError, decode, decode_as};
 pub(crate) use draft::{Draft, zero_of};
 pub use go::Place;
+#[cfg(test)]
+pub(crate) use random::Maker;
 pub use resource::{Priority, Resource, Storage, Subresource, Version, resource, versions};
 pub use shape::{Shape, shape};
 pub use table::{kind, kinds, type_named};

@@ -5,6 +5,7 @@
 //! `KUBEWRIGHT_ORACLE` does not name it, each test says so and passes.
 
 mod apply;
+mod builtins;
 mod patches;
 mod values;
 

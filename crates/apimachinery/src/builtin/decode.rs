@@ -105,13 +105,9 @@ impl Decoder {
             let frame = Frame { outer, ty, member };
             let base = self.enter(&name);
             let target = Target { ty: &field.ty, go: field.go.trim_start_matches('*') };
-            if value.is_null() && field.pointer {
-                *draft.value(member) = Some(Value::Null);
-            } else if let Some(value) = self.value(target, value, &frame)? {
-                *draft.value(member) = Some(value);
-            } else if field.pointer {
-                // Go made room for the value before it refused it.
-                *draft.value(member) = Some(zero_of(&field.ty));
+            // To a pointer, null is nil: the type behind it never sees it.
+            if !(value.is_null() && field.pointer) {
+                *draft.value(member) = self.value(target, value, &frame)?;
             }
             self.path.truncate(base);
         }
@@ -126,6 +122,11 @@ impl Decoder {
         frame: &Frame<'_>,
     ) -> Decode<Option<Value>> {
         let read = match (target.ty, value) {
+            // Without a type of their own, objects are maps to Go.
+            (Ty::Json, mut value) if target.go == "any" => {
+                json::sort_keys(&mut value);
+                return Ok(Some(value));
+            }
             (Ty::RawExtension | Ty::FieldsV1 | Ty::Json, value) => return Ok(Some(value)),
             (
                 Ty::Time

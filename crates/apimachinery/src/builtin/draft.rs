@@ -2,7 +2,7 @@
 //!
 //! What Go prints depends on more than the values: a zero is left out when the field says
 //! `omitempty`, and stands there when it does not; a struct always stands there; a nil list is
-//! `null`. In a draft, JSON's `null` is Go's nil.
+//! `null`. In a draft, JSON's `null` is Go's nil, except for pointers: a nil one has no value.
 
 use serde_json::{Map, Value};
 
@@ -35,10 +35,9 @@ impl Draft {
     pub(crate) fn finish(self) -> Value {
         let mut object = Map::new();
         for (field, value) in self.ty.members().zip(self.values) {
-            let mut value = value.unwrap_or_else(|| zero(field));
-            if is_omitted(field, &value) {
+            let Some(mut value) = printed(field, value) else {
                 continue;
-            }
+            };
             if let (Ty::Map(_), Value::Object(entries)) = (&field.ty, &mut value) {
                 // Go prints maps in the order of their keys.
                 entries.sort_keys();
@@ -49,8 +48,18 @@ impl Draft {
     }
 }
 
-fn zero(field: &Field) -> Value {
-    if field.pointer { Value::Null } else { zero_of(&field.ty) }
+/// What Go prints for a field, if anything.
+fn printed(field: &Field, value: Option<Value>) -> Option<Value> {
+    let value = match value {
+        // A pointer to something is printed, even when that prints as null.
+        Some(value) if field.pointer => return Some(value),
+        None if field.pointer => return (!field.omitempty).then_some(Value::Null),
+        Some(value) => value,
+        None => zero_of(&field.ty),
+    };
+    let omitted =
+        field.omitempty && is_empty(field, &value) || field.omitzero && value == zero_of(&field.ty);
+    (!omitted).then_some(value)
 }
 
 /// What Go prints for the zero value of a type.
@@ -75,20 +84,18 @@ pub(crate) fn zero_of(ty: &Ty) -> Value {
     }
 }
 
-fn is_omitted(field: &Field, value: &Value) -> bool {
-    if field.omitzero && *value == zero(field) {
-        return true;
+/// Whether `omitempty` leaves it out. Structs are never empty.
+fn is_empty(field: &Field, value: &Value) -> bool {
+    match field.ty {
+        Ty::Bool => *value == Value::Bool(false),
+        Ty::Int32 | Ty::Int64 | Ty::Float64 => value.as_f64() == Some(0.0),
+        Ty::String | Ty::Bytes | Ty::List(_) | Ty::Map(_) => match value {
+            Value::Null => true,
+            Value::String(text) => text.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            Value::Object(entries) => entries.is_empty(),
+            Value::Bool(_) | Value::Number(_) => false,
+        },
+        _ => false,
     }
-    field.omitempty
-        && match value {
-            Value::Null => {
-                field.pointer || matches!(field.ty, Ty::Bytes | Ty::List(_) | Ty::Map(_))
-            }
-            _ if field.pointer => false,
-            Value::Bool(set) => field.ty == Ty::Bool && !set,
-            Value::Number(number) => field.ty != Ty::IntOrString && number.as_f64() == Some(0.0),
-            Value::String(text) => text.is_empty() && matches!(field.ty, Ty::String | Ty::Bytes),
-            Value::Array(items) => items.is_empty() && matches!(field.ty, Ty::List(_)),
-            Value::Object(entries) => entries.is_empty() && matches!(field.ty, Ty::Map(_)),
-        }
 }

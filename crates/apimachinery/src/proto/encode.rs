@@ -41,7 +41,7 @@ fn write_struct(
             writer.message(number, |writer| write_struct(writer, inner.get(), object))?;
             continue;
         }
-        let value = object.and_then(|object| object.get(field.json)).unwrap_or(&Value::Null);
+        let value = object.and_then(|object| object.get(field.json));
         match write_field(writer, field, number, value) {
             Ok(()) => {}
             Err(FieldError::Here) => {
@@ -75,11 +75,14 @@ fn write_field(
     writer: &mut Writer,
     field: &Field,
     number: u32,
-    value: &Value,
+    value: Option<&Value>,
 ) -> Written<FieldError> {
-    if field.pointer && value.is_null() {
-        return Ok(());
-    }
+    let value = match value {
+        None if field.pointer => return Ok(()),
+        // A nil pointer would have been left out; this is one to a zero time.
+        Some(Value::Null) if field.pointer && !field.omitempty => return Ok(()),
+        value => value.unwrap_or(&Value::Null),
+    };
     if field.wrapped {
         return match value {
             Value::Null => Ok(()),

@@ -254,6 +254,20 @@ proptest! {
         let _ = WatchEvent::decode(&bytes);
     }
 
+    #[test]
+    fn objects_survive_protobuf(seed: u64) {
+        let mut maker = builtin::Maker::new(seed, 0);
+        let kind = maker.kind();
+        let object = builtin::decode(kind, maker.object(kind)).expect("it is of its type").value;
+        let again = builtin::decode(kind, object.clone()).expect("it is of its type").value;
+        prop_assert_eq!(json::to_string(&again), json::to_string(&object));
+        let Ok(wire) = encode(kind, &object) else { return Ok(()) };
+        // Empty collections are gone after the first time.
+        let read = decode(&wire).expect("we wrote it");
+        let again = decode(&encode(kind, &read).expect("it is in normal form"));
+        prop_assert_eq!(json::to_string(&again.expect("we wrote it")), json::to_string(&read));
+    }
+
     /// Objects one byte away from real ones reach further than noise.
     #[test]
     fn damaged_objects_never_panic(object in 0..100_usize, at: prop::sample::Index, byte: u8) {

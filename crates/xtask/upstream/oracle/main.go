@@ -15,6 +15,7 @@ type operation func(args json.RawMessage) (any, error)
 
 var operations = map[string]operation{
 	"apply":           apply,
+	"builtin":         builtin,
 	"duration":        duration,
 	"field-selector":  fieldSelector,
 	"human-duration":  humanDuration,
