@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result};
 
-use crate::root;
+use crate::{root, types};
 
 /// Prints every fault; the exit code says whether there was one.
 pub fn run() -> Result<ExitCode> {
@@ -43,6 +43,7 @@ pub fn faults() -> Result<Vec<String>> {
     faults.extend(map_faults(&root)?);
     faults.extend(recording_faults(&files));
     faults.extend(upstream_faults(&root)?);
+    faults.extend(types::faults()?);
     Ok(faults)
 }
 

@@ -30,18 +30,18 @@ pub fn run(here: bool, check: bool) -> Result<ExitCode> {
 
 /// Says which generated files are of another generator or another upstream than today's. Needs no
 /// Go: each file begins with what it was made from.
-pub fn stale() -> Result<Vec<PathBuf>> {
+pub fn faults() -> Result<Vec<String>> {
     let expected =
         format!("upstream {}\ngenerator {:016x}\n", upstream::VERSION, generator_hash()?);
-    let mut stale = Vec::new();
+    let mut faults = Vec::new();
     for name in ["types.txt", "resources.txt"] {
-        let path = data().join(name);
-        let found = fs::read_to_string(&path).with_context(|| format!("read {name}"))?;
+        let found =
+            fs::read_to_string(data().join(name)).with_context(|| format!("read {name}"))?;
         if !found.starts_with(&expected) {
-            stale.push(path);
+            faults.push(format!("{name} is of another generator: run `cargo xtask types`"));
         }
     }
-    Ok(stale)
+    Ok(faults)
 }
 
 /// FNV-1a over the generator's sources in the order of their names, as the generator computes it.
@@ -71,15 +71,4 @@ fn data() -> PathBuf {
 /// Beside the test that reads it.
 fn golden() -> PathBuf {
     root().join("crates/apimachinery/src/proto")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_is_of_this_generator_and_this_upstream() {
-        let stale = stale().unwrap();
-        assert!(stale.is_empty(), "run `cargo xtask types`: {stale:?}");
-    }
 }
