@@ -3,6 +3,10 @@ use serde_json::json;
 
 use super::strict::{Shape, Violation};
 use super::*;
+use crate::fixtures::{self, Step};
+use crate::gvk::GroupVersionKind;
+use crate::status::Status;
+use crate::yaml;
 
 fn check(input: &str, expected: &str) {
     let found = match decode(input.as_bytes()) {
@@ -258,4 +262,118 @@ proptest! {
         let theirs = serde_json::from_str::<Value>(&input).is_ok();
         prop_assert_eq!(ours, theirs);
     }
+}
+
+/// As much of a config map as the recordings need.
+#[derive(Clone, Copy)]
+enum ConfigMap {
+    Root,
+    Metadata,
+    Owner,
+    ManagedFields,
+    Map,
+    Opaque,
+}
+
+impl Shape for ConfigMap {
+    fn field(self, name: &str) -> Option<Self> {
+        Some(match (self, name) {
+            (ConfigMap::Root, "metadata") => ConfigMap::Metadata,
+            (ConfigMap::Root, "data") | (ConfigMap::Metadata, "labels" | "annotations") => {
+                ConfigMap::Map
+            }
+            (ConfigMap::Metadata, "ownerReferences") => ConfigMap::Owner,
+            (ConfigMap::Metadata, "managedFields") => ConfigMap::ManagedFields,
+            (ConfigMap::ManagedFields, "fieldsV1") => ConfigMap::Opaque,
+            (ConfigMap::Root, "apiVersion" | "kind" | "immutable")
+            | (ConfigMap::Metadata, "name")
+            | (ConfigMap::Owner, "apiVersion" | "kind" | "name" | "uid")
+            | (ConfigMap::ManagedFields, "manager" | "operation" | "apiVersion" | "fieldsType")
+            | (ConfigMap::Map, _) => ConfigMap::Opaque,
+            _ => return None,
+        })
+    }
+
+    fn item(self) -> Self {
+        self
+    }
+
+    fn is_opaque(self) -> bool {
+        matches!(self, ConfigMap::Opaque)
+    }
+}
+
+#[test]
+fn upstream_reads_and_refuses_the_same() {
+    for case in fixtures::load("decode") {
+        for step in &case.steps {
+            let Some(text) = &step.request.text else { continue };
+            let is_strict =
+                step.request.query.get("fieldValidation").is_some_and(|v| v == "Strict");
+            let warns = !step.request.query.contains_key("fieldValidation");
+            let expected =
+                if step.request.path.contains("widgets") { "Widget" } else { "ConfigMap" };
+            let label = format!("{}: {text}", case.name);
+
+            let (value, violations) = match read(step, text) {
+                Ok(read) => read,
+                Err(status) => {
+                    let status = serde_json::to_value(status).unwrap();
+                    assert_eq!(Some(&status), step.answer.body.as_ref(), "{label}");
+                    continue;
+                }
+            };
+            if is_strict && !violations.is_empty() {
+                let kind = GroupVersionKind::interpret(&value).unwrap();
+                let status = Status::undecodable(&kind, expected, strict::error(&violations));
+                let status = serde_json::to_value(status).unwrap();
+                assert_eq!(Some(&status), step.answer.body.as_ref(), "{label}");
+                continue;
+            }
+            if warns {
+                assert_eq!(step.answer.warnings, strict::warnings(&violations), "{label}");
+            }
+            // The rest is for whoever knows the types; what came through did so unharmed.
+            if step.answer.status == 201 {
+                let answer = step.answer.body.as_ref().unwrap();
+                for field in ["spec", "data"] {
+                    let (found, expected) = (&value[field], &answer[field]);
+                    assert_eq!(
+                        to_string(&as_written(found.clone())),
+                        to_string(expected),
+                        "{label}"
+                    );
+                }
+                let path = "/metadata/annotations";
+                assert_eq!(value.pointer(path), answer.pointer(path), "{label}");
+            }
+        }
+    }
+}
+
+/// The body as a tree with what is wrong with it, or the answer that refuses it.
+fn read(step: &Step, text: &str) -> Result<(Value, Vec<Violation>), Box<Status>> {
+    let is_custom = step.request.path.contains("widgets");
+    let expected = if is_custom { "Widget" } else { "ConfigMap" };
+    let unrecognized = |why: String| Box::new(Status::unrecognized(expected, why, text.as_bytes()));
+    if step.request.content_type == "application/yaml" {
+        let decoded = yaml::decode(text).map_err(|error| unrecognized(error.to_string()))?;
+        return Ok((decoded.value, decoded.violations));
+    }
+    let decoded = match is_custom {
+        true => decode(text.as_bytes()),
+        false => decode_shaped(text.as_bytes(), ConfigMap::Root),
+    };
+    let mut decoded = decoded.map_err(|error| match error {
+        DecodeError::Syntax { .. } => {
+            unrecognized(format!("couldn't get version/kind; json parse error: {error}"))
+        }
+        DecodeError::NumberOutOfRange { .. } => {
+            let kind = GroupVersionKind::new("", "v1", expected);
+            Box::new(Status::undecodable(&kind, expected, error))
+        }
+    })?;
+    GroupVersionKind::interpret(&decoded.value).map_err(|error| unrecognized(error.to_string()))?;
+    sort_keys(&mut decoded.value);
+    Ok((decoded.value, decoded.violations))
 }

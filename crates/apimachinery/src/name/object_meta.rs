@@ -18,6 +18,10 @@ pub const ANNOTATIONS_BYTES_MAX: usize = 256 << 10;
 pub const MANAGER_BYTES_MAX: usize = 128;
 const SUBRESOURCE_BYTES_MAX: usize = 256;
 
+/// The finalizers by which an object asks for its dependents to be left, or to go first.
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+
 /// Whether objects of a kind live in namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -117,6 +121,21 @@ pub fn validate_update(
 /// A field that may not change, once set or unset.
 pub fn validate_immutable(new: &Value, old: &Value, path: &Path<'_>) -> Option<Error> {
     (new != old).then(|| Error::invalid(path, new.clone(), "field is immutable"))
+}
+
+/// What built-in kinds ask of finalizers besides: a name is qualified, or one of the few that
+/// the server itself knows.
+pub fn validate_builtin_finalizers(metadata: &Map<String, Value>, path: &Path<'_>) -> Vec<Error> {
+    const STANDARD: [&str; 3] = ["kubernetes", ORPHAN, FOREGROUND];
+    let path = path.child("finalizers");
+    let mut errors = Vec::new();
+    for (index, name) in finalizers(metadata).into_iter().enumerate() {
+        if !name.contains('/') && !STANDARD.contains(&name) {
+            let problem = "name is neither a standard finalizer name nor is it fully qualified";
+            errors.push(Error::invalid(&path.index(index), name, problem));
+        }
+    }
+    errors
 }
 
 /// Labels, as also of templates and selectors.
@@ -240,8 +259,6 @@ fn printed_owner(owner: &Map<String, Value>) -> Value {
 }
 
 fn validate_finalizers(metadata: &Map<String, Value>, path: &Path<'_>) -> Vec<Error> {
-    const ORPHAN: &str = "orphan";
-    const FOREGROUND: &str = "foregroundDeletion";
     let finalizers = finalizers(metadata);
     let mut errors: Vec<_> =
         finalizers.iter().flat_map(|name| invalid(path, name, label_key(name))).collect();

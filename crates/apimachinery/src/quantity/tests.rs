@@ -2,6 +2,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::fixtures;
+use crate::gvk::{GroupKind, GroupVersionKind};
+use crate::status::Status;
 
 fn quantity(text: &str) -> Quantity {
     Quantity::parse(text).unwrap()
@@ -212,5 +215,46 @@ proptest! {
         prop_assert_eq!(&ab, &ba);
         ab.sub(&b);
         prop_assert_eq!(ab, a);
+    }
+}
+
+#[test]
+fn upstream_reads_prints_and_refuses_the_same() {
+    for case in fixtures::load("quantities") {
+        for step in case.steps {
+            let body = step.request.body.unwrap();
+            let answer = step.answer.body.unwrap();
+            for (name, value) in body["spec"]["hard"].as_object().unwrap() {
+                let label = format!("{}: {name}: {value}", case.name);
+                let quantity = match Quantity::from_value(value) {
+                    Ok(mut quantity) => {
+                        // Upstream defaults lists of resources to whole thousandths.
+                        quantity.round_up(-3);
+                        quantity
+                    }
+                    Err(error) => {
+                        let kind = GroupVersionKind::new("", "v1", "ResourceQuota");
+                        let status = Status::undecodable(&kind, "ResourceQuota", error);
+                        assert_eq!(serde_json::to_value(status).unwrap(), answer, "{label}");
+                        continue;
+                    }
+                };
+                let spec = Path::new("spec");
+                let hard = spec.child("hard");
+                let path = hard.key(name);
+                let mut errors: Vec<_> =
+                    quantity.validate_non_negative(&path).into_iter().collect();
+                if name == "pods" {
+                    errors.extend(quantity.validate_integer(&path));
+                }
+                if errors.is_empty() {
+                    assert_eq!(answer["spec"]["hard"][name], quantity.to_string(), "{label}");
+                } else {
+                    let kind = GroupKind::new("", "ResourceQuota");
+                    let status = Status::invalid(&kind, "a", &errors);
+                    assert_eq!(serde_json::to_value(status).unwrap(), answer, "{label}");
+                }
+            }
+        }
     }
 }

@@ -1,7 +1,8 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::field::Path;
+use crate::fixtures;
 use crate::json;
 
 fn pods() -> GroupResource {
@@ -157,4 +158,52 @@ fn a_refused_body_is_shown_by_its_beginning() {
     check(b"{}", "{}");
     check(b"xyz", "78797a");
     check(br#"{"apiVersion":"v1","kind":"ConfigMap"}"#, r#"{"apiVersion":"v1","kind":"Con ..."#);
+}
+
+#[test]
+fn upstream_answers_the_same() {
+    for case in fixtures::load("status") {
+        for step in case.steps {
+            let Some(make) = step.request.more.get("make") else { continue };
+            let status = serde_json::to_value(made(make)).unwrap();
+            assert_eq!(Some(&status), step.answer.body.as_ref(), "{make}");
+            assert_eq!(status["code"], step.answer.status, "{make}");
+        }
+    }
+}
+
+/// The status that a case names by constructor and arguments.
+fn made(make: &Value) -> Status {
+    let (constructor, with) = make.as_object().unwrap().iter().next().unwrap();
+    let text = |n: usize| with[n].as_str().unwrap();
+    let resource = || GroupResource::new(text(0), text(1));
+    match constructor.as_str() {
+        "notFound" => Status::not_found(&resource(), text(2)),
+        "alreadyExists" => Status::already_exists(&resource(), text(2)),
+        "modified" => Status::modified(&resource(), text(2)),
+        "generic" => Status::generic(with[0].as_u64().unwrap() as u16, text(1), text(2)),
+        "unsupportedMediaType" => {
+            let types = with.as_array().unwrap().iter().filter_map(Value::as_str);
+            Status::unsupported_media_type(&types.collect::<Vec<_>>())
+        }
+        "badRequest" => Status::bad_request(with.as_str().unwrap()),
+        "invalid" => {
+            let errors: Vec<_> = with[3].as_array().unwrap().iter().map(field_error).collect();
+            Status::invalid(&GroupKind::new(text(0), text(1)), text(2), &errors)
+        }
+        other => panic!("no constructor is called {other}"),
+    }
+}
+
+fn field_error(error: &Value) -> field::Error {
+    let text = |n: usize| error[n].as_str().unwrap();
+    let path = Path::new(text(1));
+    match text(0) {
+        "Invalid" => field::Error::invalid(&path, text(2), text(3)),
+        "NotSupported" => {
+            let supported = error[3].as_array().unwrap().iter().filter_map(Value::as_str);
+            field::Error::not_supported(&path, text(2), &supported.collect::<Vec<_>>())
+        }
+        other => panic!("no error is called {other}"),
+    }
 }

@@ -290,7 +290,7 @@ impl<'a> Composer<'a> {
             }
             (Value::Number(number), Kind::Int) => Ok(number.to_string()),
             (Value::Array(_) | Value::Object(_), _) => {
-                let printed = json::to_string(&key.value);
+                let printed = go_syntax(&key.value);
                 Err(DecodeError::Meaning(format!("invalid map key: {printed}")))
             }
             (value, _) => {
@@ -355,6 +355,26 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Node, Dec
         None => return Ok(Node { value: Value::from(text), ..Node::empty(Kind::NotFinite) }),
     };
     Ok(Node { value, bytes: 1 + text.len(), ..Node::empty(kind) })
+}
+
+/// A value as Go's `%#v` prints what its YAML reader made of it.
+fn go_syntax(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::String(text) => go_quote(text),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(go_syntax).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Value::Object(fields) => {
+            let fields: Vec<_> = fields
+                .iter()
+                .map(|(key, value)| format!("{}:{}", go_quote(key), go_syntax(value)))
+                .collect();
+            format!("map[interface {{}}]interface {{}}{{{}}}", fields.join(", "))
+        }
+        other => json::to_string(other),
+    }
 }
 
 /// How a number that is not finite is written as a key.

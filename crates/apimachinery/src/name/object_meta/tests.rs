@@ -1,4 +1,7 @@
 use super::*;
+use crate::fixtures;
+use crate::gvk::GroupKind;
+use crate::status::Status;
 
 fn metadata(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
@@ -156,4 +159,71 @@ fn an_update_leaves_identity_alone() {
             r#"metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"b", "c"}"#,
         ],
     );
+}
+
+#[test]
+fn upstream_refuses_the_same_metadata_in_the_same_words() {
+    for case in fixtures::load("names") {
+        let mut old = Map::new();
+        for step in case.steps {
+            let what = |key: &str| step.request.more.get(key).and_then(Value::as_str).unwrap_or("");
+            let answer = step.answer.body.unwrap();
+            let body = step.request.body.unwrap_or_default();
+            let mut new = body.get("metadata").map(|m| metadata(m.clone())).unwrap_or_default();
+            let path = Path::new("metadata");
+            let errors = if step.request.more.contains_key("update") {
+                // What the server fills in before it looks; it takes no managed fields from
+                // anyone who does not write them well.
+                new.remove("managedFields");
+                for (key, value) in &old {
+                    if !["finalizers", "labels"].contains(&key.as_str()) {
+                        new.entry(key.clone()).or_insert(value.clone());
+                    }
+                }
+                validate_update(&new, &old, &path)
+            } else if let Some(rule) = rule(what("rule")) {
+                let scope = match what("scope") {
+                    "namespaced" => Scope::Namespaced,
+                    _ => Scope::Cluster,
+                };
+                if scope == Scope::Namespaced {
+                    new.insert("namespace".to_owned(), "a".into());
+                }
+                if what("kind") == "Namespace" {
+                    // The server gives each a label with its name.
+                    let label = json!({"kubernetes.io/metadata.name": new["name"]});
+                    new.insert("labels".to_owned(), label);
+                }
+                let mut errors = validate(&new, scope, rule, &path);
+                errors.extend(validate_builtin_finalizers(&new, &path));
+                errors
+            } else {
+                old = metadata(answer["metadata"].clone());
+                continue;
+            };
+            let label = format!("{}: {}", case.name, Value::Object(new.clone()));
+            if errors.is_empty() {
+                assert_eq!(step.answer.status, 201, "{label}");
+                continue;
+            }
+            let kind = GroupKind::new(what("group"), what("kind"));
+            let status = Status::invalid(&kind, text(&new, "name"), &errors);
+            assert_eq!(answer["message"], status.message.as_str(), "{label}");
+            if step.request.more.contains_key("update") {
+                // Upstream validates a config map that takes the place of another several times
+                // over, and names each cause as often.
+                continue;
+            }
+            assert_eq!(serde_json::to_value(status).unwrap(), answer, "{label}");
+        }
+    }
+}
+
+fn rule(name: &str) -> Option<Rule> {
+    match name {
+        "subdomain" => Some(Rule::Subdomain),
+        "label" => Some(Rule::Label),
+        "path-segment" => Some(Rule::PathSegment),
+        _ => None,
+    }
 }
