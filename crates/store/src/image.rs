@@ -1,12 +1,14 @@
 //! The latest state and the recent past, as readers see them.
 //!
-//! There is one publisher at a time (a committer, or the watch on etcd). It appends to the
-//! histories first, then replaces the snapshot, then wakes watchers; readers that look at the
-//! snapshot's revision before they look at a history therefore find it complete up to there.
+//! There is one publisher at a time (a committer, or the watch on etcd). It changes the latest
+//! snapshot in place, copying only what readers still hold, under a lock that keeps readers out
+//! for the microseconds this takes. Histories grow before the revision does, so whoever looks at
+//! the revision first finds them complete up to there. Nobody who holds the lock of a history
+//! waits for that of the snapshot.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -34,6 +36,8 @@ pub struct Range<I> {
 
 pub(crate) struct Image<I> {
     config: Config<I>,
+    /// Its revision once more, for those who need nothing else.
+    revision: AtomicI64,
     snapshot: RwLock<Snapshot<I>>,
     resources: RwLock<Resources<I>>,
     progress: watch::Sender<Progress>,
@@ -92,7 +96,7 @@ impl<I> Snapshot<I> {
 
 impl<I> Range<I> {
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Rev<I>>> {
-        self.slices.iter().flat_map(|slice| &slice.chunk[slice.start..slice.end])
+        self.slices.iter().flat_map(Slice::revs)
     }
 
     pub fn len(&self) -> usize {
@@ -131,6 +135,7 @@ impl<I: Send + Sync + 'static> Image<I> {
         let deadlines = Deadlines::new(sorted.iter().map(|rev| &**rev));
         Arc::new(Self {
             config,
+            revision: AtomicI64::new(revision.get()),
             snapshot: RwLock::new(Snapshot { revision, sorted }),
             resources: RwLock::new(Resources { by_name: HashMap::new(), floor }),
             progress: watch::Sender::new(Progress { revision, halted: None }),
@@ -148,7 +153,7 @@ impl<I: Send + Sync + 'static> Image<I> {
     }
 
     pub(crate) fn revision(&self) -> Revision {
-        self.snapshot.read().unwrap_or_else(PoisonError::into_inner).revision
+        Revision::new(self.revision.load(Ordering::Acquire))
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot<I> {
@@ -156,7 +161,7 @@ impl<I: Send + Sync + 'static> Image<I> {
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<Arc<Rev<I>>> {
-        self.snapshot().get(key).cloned()
+        self.snapshot.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
     pub(crate) fn range(&self, query: &Query<'_>) -> Result<Range<I>, RangeError> {
@@ -203,17 +208,17 @@ impl<I: Send + Sync + 'static> Image<I> {
     /// Changes that are not younger than the image are ignored, so a watch on etcd may overlap
     /// with what was already seen.
     pub(crate) fn publish(&self, changes: Vec<Changed<I>>, revision: Revision) {
-        let mut next = self.snapshot();
-        let seen = next.revision;
         let now = self.config.clock.now();
         let mut grown: Vec<Arc<Resource<I>>> = Vec::new();
+        let mut latest = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
+        let seen = latest.revision;
         for Changed { key, revision, current } in changes {
             if revision <= seen {
                 continue;
             }
             let previous = match &current {
-                Some(rev) => next.sorted.insert(Arc::clone(rev)),
-                None => next.sorted.remove(key.as_str()),
+                Some(rev) => latest.sorted.insert(Arc::clone(rev)),
+                None => latest.sorted.remove(key.as_str()),
             };
             if current.is_none() && previous.is_none() {
                 continue;
@@ -226,8 +231,8 @@ impl<I: Send + Sync + 'static> Image<I> {
                 grown.push(resource);
             }
         }
-        next.revision = seen.max(revision);
-        self.show(next);
+        latest.revision = seen.max(revision);
+        self.announce(latest);
         for resource in grown {
             resource.ring_bell();
         }
@@ -246,7 +251,9 @@ impl<I: Send + Sync + 'static> Image<I> {
         for resource in &resources {
             resource.ring_mut().reset(floor);
         }
-        self.show(Snapshot { revision, sorted });
+        let mut latest = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
+        *latest = Snapshot { revision, sorted };
+        self.announce(latest);
         for resource in resources {
             resource.ring_bell();
         }
@@ -298,13 +305,11 @@ impl<I: Send + Sync + 'static> Image<I> {
         floor.resolve(requested).map_err(|oldest| WatchError::Compacted { requested, oldest })
     }
 
-    fn show(&self, next: Snapshot<I>) {
-        let revision = next.revision;
-        let mut shown = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
-        let last = std::mem::replace(&mut *shown, next);
-        drop(shown);
-        // Freeing what nobody else holds may take long; readers need not wait for it.
-        drop(last);
+    /// Lets readers at the latest snapshot, and tells those who wait for its revision.
+    fn announce(&self, latest: RwLockWriteGuard<'_, Snapshot<I>>) {
+        let revision = latest.revision;
+        self.revision.store(revision.get(), Ordering::Release);
+        drop(latest);
         self.progress.send_modify(|progress| progress.revision = revision);
     }
 
@@ -358,7 +363,7 @@ fn restored<I>(
 ) -> Vec<Slice<I>> {
     let mut revs: Vec<Arc<Rev<I>>> = slices
         .iter()
-        .flat_map(|slice| &slice.chunk[slice.start..slice.end])
+        .flat_map(Slice::revs)
         .filter(|rev| !held.contains_key(&rev.key))
         .cloned()
         .collect();
@@ -368,6 +373,5 @@ fn restored<I>(
             .filter(|rev| start_after.is_none_or(|start_after| rev.key.as_str() > start_after)),
     );
     revs.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-    let end = revs.len();
-    vec![Slice { chunk: Arc::new(revs), start: 0, end }]
+    vec![Slice::of(revs)]
 }

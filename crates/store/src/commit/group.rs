@@ -40,6 +40,7 @@ impl<I: Send + Sync + 'static> GroupWriter<I> {
         let (sender, mut requests) = mpsc::channel(QUEUE_MAX);
         let (end, ended) = oneshot::channel();
         let mut committer = Committer::new(Arc::clone(&image), engine, ceiling);
+        let last_act = EndsWatches(Arc::clone(&image));
         let handle =
             std::thread::Builder::new().name("kubewright-store".into()).spawn(move || {
                 let mut batch = Vec::new();
@@ -48,6 +49,7 @@ impl<I: Send + Sync + 'static> GroupWriter<I> {
                     committer.commit(batch.drain(..));
                 }
                 committer.close();
+                drop(last_act);
                 // Nobody may be waiting.
                 let _ = end.send(());
             })?;
@@ -65,6 +67,16 @@ impl<I: Send + Sync + 'static> GroupWriter<I> {
     fn stop(&self) -> Option<Thread> {
         drop(self.requests.lock().unwrap_or_else(PoisonError::into_inner).take());
         self.thread.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Tells readers that there will be no more changes when the committer ends, even by a panic:
+/// whoever waits for a change must not wait for ever.
+struct EndsWatches<I: Send + Sync + 'static>(Arc<Image<I>>);
+
+impl<I: Send + Sync + 'static> Drop for EndsWatches<I> {
+    fn drop(&mut self) {
+        self.0.halt(Unavailable::Closed);
     }
 }
 

@@ -14,7 +14,7 @@ use crate::history::Floor;
 use crate::image::Image;
 use crate::{
     Change, Config, Durability, Expect, Key, Put, PutError, Revision, Start, Store, Unavailable,
-    UpdateError, Updated,
+    UpdateError, Updated, WatchError,
 };
 
 #[tokio::test]
@@ -205,6 +205,19 @@ async fn after_a_failure_nothing_is_written_and_reads_go_on() {
 }
 
 #[tokio::test]
+async fn a_committer_that_panics_leaves_nobody_waiting() {
+    let bench = Bench::new();
+    let mut watch = bench.store.watch("", Start::Now).unwrap();
+    let mut put = bench.spawn_put(Put::new("/a", "1"));
+    bench.next_batch();
+    bench.finish(Err(PANIC));
+    let error = put.join_next().await.unwrap().unwrap().unwrap_err();
+    assert!(matches!(error, PutError::Unavailable(Unavailable::Closed)), "{error:?}");
+    assert_eq!(watch.next().await.unwrap_err(), WatchError::Closed);
+    assert!(bench.store.wait_for(Revision::new(100)).await.is_err());
+}
+
+#[tokio::test]
 async fn only_what_must_be_is_synced() {
     let bench = Bench::new();
     let event = |key: &str| Put::new(key, "1").durability(Durability::Written);
@@ -222,6 +235,9 @@ async fn only_what_must_be_is_synced() {
     assert_eq!(synced(event("/e")).await, (false, ceiling));
     assert_eq!(synced(Put::new("/a", "1")).await, (true, ceiling));
 }
+
+/// An outcome that is a bug.
+const PANIC: &str = "panic";
 
 /// A store whose engine does nothing until told.
 struct Bench {
@@ -247,6 +263,7 @@ impl Engine for Held {
         let Batch { records, ceiling, sync, .. } = batch;
         let _ = self.batches.send(Seen { records: records.len(), sync, ceiling });
         let outcome = self.outcomes.recv().unwrap_or(Err("the test is over"));
+        assert_ne!(outcome, Err(PANIC));
         outcome.map_err(|error| Arc::from(Box::<dyn std::error::Error + Send + Sync>::from(error)))
     }
 

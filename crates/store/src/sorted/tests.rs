@@ -4,7 +4,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::Sorted;
+use super::{Slice, Sorted};
 use crate::{Key, Rev, Revision};
 
 fn rev(key: &str, revision: i64) -> Arc<Rev<()>> {
@@ -20,7 +20,7 @@ fn keys(sorted: &Sorted<()>, prefix: &str, start_after: Option<&str>) -> Vec<(St
     sorted
         .range(prefix, start_after)
         .iter()
-        .flat_map(|slice| &slice.chunk[slice.start..slice.end])
+        .flat_map(Slice::revs)
         .map(|rev| (rev.key.to_string(), rev.revision.get()))
         .collect()
 }
