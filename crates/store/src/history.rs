@@ -148,7 +148,10 @@ impl Floor {
     }
 }
 
+/// What an event keeps in memory that would otherwise be gone.
 fn event_bytes<I>(event: &Event<I>) -> usize {
-    // What was replaced is usually held by the event before this one, or was already counted.
-    EVENT_BYTES + event.key.as_str().len() + event.current.as_ref().map_or(0, |rev| rev.value.len())
+    // What is current is held by the image, or was replaced and is counted by the event that
+    // replaced it.
+    let previous = event.previous.as_ref().map_or(0, |rev| rev.value.len());
+    EVENT_BYTES + event.key.as_str().len() + previous
 }

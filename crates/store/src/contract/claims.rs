@@ -33,6 +33,7 @@ macro_rules! for_each_claim {
             pages_at_a_revision_fit_together_while_others_write,
             a_revision_to_come_is_neither_listed_nor_watched,
             what_is_older_than_the_history_is_compacted,
+            deleted_values_count_against_the_history,
             a_busy_resource_does_not_shorten_the_history_of_another,
             a_watch_tells_what_was_and_what_is,
             a_watch_from_a_revision_begins_after_it,
@@ -316,6 +317,20 @@ pub(crate) async fn what_is_older_than_the_history_is_compacted(open: &Open) {
     let error = lab.list("pods/", At::Exactly(oldest)).unwrap_err();
     assert!(matches!(error, RangeError::Compacted { .. }), "{error:?}");
     assert_eq!(lab.list("pods/a", At::Exactly(last)).unwrap(), "pods/a=1");
+}
+
+pub(crate) async fn deleted_values_count_against_the_history(open: &Open) {
+    let lab = open(HistoryBounds { window: Duration::from_secs(60), bytes_max: 10_000 }).await;
+    let value = "x".repeat(5000);
+    for path in ["pods/a", "pods/b", "pods/c"] {
+        lab.put(path, &value).await;
+    }
+    let before = lab.store.revision();
+    for path in ["pods/a", "pods/b", "pods/c"] {
+        lab.delete(path).await;
+    }
+    let error = lab.list("pods/", At::Exactly(before)).unwrap_err();
+    assert!(matches!(error, RangeError::Compacted { .. }), "{error:?}");
 }
 
 pub(crate) async fn a_busy_resource_does_not_shorten_the_history_of_another(open: &Open) {
