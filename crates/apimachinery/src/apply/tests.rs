@@ -1,5 +1,6 @@
 //! Server-side apply against upstream's recorded answers, and by its laws.
 
+mod hostile;
 mod laws;
 mod replay;
 mod sets;
