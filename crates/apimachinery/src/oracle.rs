@@ -7,6 +7,7 @@
 mod apply;
 mod builtins;
 mod patches;
+mod paths;
 mod values;
 
 use std::fmt::Debug;

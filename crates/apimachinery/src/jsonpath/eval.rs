@@ -51,6 +51,8 @@ pub(super) fn walk<'v>(values: Found<'v>, steps: &[Step]) -> Result<Found<'v>, E
 
 fn take<'v>(values: Found<'v>, step: &Step) -> Result<Found<'v>, EvalError> {
     match step {
+        // A text stands for itself, even where nothing was found; other literals do not.
+        Step::Literal(text @ Value::String(_)) => Ok(vec![Cow::Owned(text.clone())]),
         Step::Literal(value) => Ok(values.iter().map(|_| Cow::Owned(value.clone())).collect()),
         Step::Field(name) => {
             Ok(values.into_iter().filter_map(|value| member(value, name)).collect())

@@ -3,13 +3,14 @@
 use serde_json::{Number, Value};
 
 use super::{Filter, Part, Slice, Step, Template};
+use crate::json::go_quote;
 
 /// Why a template is refused, in upstream's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     #[error("unclosed action")]
     UnclosedAction,
-    #[error("unrecognized character in action: U+{:04X} '{}'", *.0 as u32, .0)]
+    #[error("unrecognized character in action: {}", unicode(*.0))]
     UnexpectedCharacter(char),
     #[error("invalid multiple recursive descent")]
     RecursiveTwice,
@@ -322,6 +323,15 @@ fn unquote(text: &str, quote: char) -> Option<String> {
 fn code_point(digits: String, count: usize, radix: u32) -> Option<char> {
     let code = u32::from_str_radix(&digits, radix).ok().filter(|_| digits.len() == count)?;
     char::from_u32(code)
+}
+
+/// The character's code, and itself if it can be seen.
+fn unicode(c: char) -> String {
+    let code = format!("U+{:04X}", u32::from(c));
+    match c == '\\' || c == '"' || go_quote(&c.to_string()) == format!("\"{c}\"") {
+        true => format!("{code} '{c}'"),
+        false => code,
+    }
 }
 
 fn is_word(c: char) -> bool {
