@@ -66,6 +66,14 @@ impl Scrubber {
                 if fields.get("kind").and_then(Value::as_str) == Some("Table") {
                     scrub_ages(fields);
                 }
+                if fields.get("kind").is_some_and(|kind| kind == "APIGroupList")
+                    && let Some(groups) = fields.get_mut("groups").and_then(Value::as_array_mut)
+                {
+                    // Other cases are played at the same time.
+                    groups.retain(|group| {
+                        !text(group, "name").is_some_and(|name| name.ends_with(".kubewright.dev"))
+                    });
+                }
                 fields.values_mut().for_each(|field| self.walk(field));
             }
             _ => {}
