@@ -1,0 +1,12 @@
+//! A label selector that reads also reads once printed.
+
+#![no_main]
+
+use kubewright_apimachinery::selector::label::Selector;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &str| {
+    let Ok(selector) = Selector::parse(input) else { return };
+    let again = Selector::parse(&selector.to_string()).expect("what is printed is a selector");
+    assert_eq!(again, selector);
+});
