@@ -306,3 +306,6 @@ pub(crate) fn map_strings(value: &Value, map: &impl Fn(&str) -> String) -> Value
         scalar => scalar.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -154,3 +154,6 @@ fn replace(object: &mut Value, key: &str, constant: String) {
         object[key] = Value::String(constant);
     }
 }
+
+#[cfg(test)]
+mod tests;
