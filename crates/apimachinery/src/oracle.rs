@@ -8,6 +8,7 @@ mod apply;
 mod builtins;
 mod patches;
 mod paths;
+mod schema;
 mod values;
 
 use std::fmt::Debug;

@@ -223,8 +223,14 @@ pub struct Unsupported {
     pub additional_items: Option<AdditionalProperties>,
     pub pattern_properties: Properties,
     pub definitions: Properties,
-    /// A dependency is a schema, or a list of names, which is not kept.
-    pub dependencies: Option<Vec<(Box<str>, Option<Structural>)>>,
+    pub dependencies: Option<Vec<(Box<str>, Dependency)>>,
+}
+
+/// A schema, or a list of names, or neither.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Dependency {
+    pub schema: Option<Structural>,
+    pub properties: Vec<Box<str>>,
 }
 
 impl Structural {

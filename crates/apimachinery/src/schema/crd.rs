@@ -16,8 +16,9 @@ mod parse;
 mod structural;
 mod validate;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+pub use self::structural::validate as validate_structural;
 pub use self::validate::{validate_create, validate_status_update, validate_update, warnings};
 use super::{ParseError, Structural};
 
@@ -169,11 +170,11 @@ impl Version {
 
 /// Fills in what upstream fills in when a definition is decoded.
 pub fn default(definition: &mut Value) {
+    default_stored_versions(definition);
     let Some(spec) = definition.get_mut("spec").and_then(Value::as_object_mut) else { return };
-    let conversion = Value::Object([("strategy".to_owned(), "None".into())].into_iter().collect());
     match spec.get_mut("conversion") {
         None | Some(Value::Null) => {
-            spec.insert("conversion".to_owned(), conversion);
+            spec.insert("conversion".to_owned(), json!({"strategy": "None"}));
         }
         Some(conversion) => {
             let service = conversion.pointer_mut("/webhook/clientConfig/service");
@@ -192,6 +193,22 @@ pub fn default(definition: &mut Value) {
     }
     if text(names, "listKind").is_empty() && !kind.is_empty() {
         names.insert("listKind".to_owned(), format!("{kind}List").into());
+    }
+}
+
+/// Something was stored in the version that says so, if nothing else is known.
+fn default_stored_versions(definition: &mut Value) {
+    let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+    if !list(definition.pointer("/status/storedVersions")).is_empty() {
+        return;
+    }
+    let versions = list(definition.pointer("/spec/versions"));
+    let Some(stored) = versions.iter().find(|version| version["storage"] == true) else { return };
+    let stored = json!([stored["name"].as_str().unwrap_or_default()]);
+    let Some(definition) = definition.as_object_mut() else { return };
+    let status = definition.entry("status").or_insert_with(|| json!({}));
+    if let Some(status) = status.as_object_mut() {
+        status.insert("storedVersions".to_owned(), stored);
     }
 }
 

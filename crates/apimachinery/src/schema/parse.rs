@@ -6,8 +6,8 @@
 use serde_json::{Map, Value};
 
 use super::{
-    AdditionalProperties, Constraints, Documentation, Extensions, ExternalDocs, Format, Pattern,
-    Properties, Rule, Structural, Type, Unsupported,
+    AdditionalProperties, Constraints, Dependency, Documentation, Extensions, ExternalDocs, Format,
+    Pattern, Properties, Rule, Structural, Type, Unsupported,
 };
 use crate::regex::Regex;
 
@@ -136,18 +136,27 @@ fn unsupported(fields: Fields<'_>) -> Result<Unsupported, ParseError> {
             None => None,
             Some(Value::Object(map)) => Some(
                 map.iter()
-                    .map(|(name, dependency)| {
-                        let schema = match dependency {
-                            Value::Object(_) => Some(structural(dependency)?),
-                            _ => None,
-                        };
-                        Ok((name.as_str().into(), schema))
-                    })
+                    .map(|(name, value)| Ok((name.as_str().into(), dependency(value)?)))
                     .collect::<Result<_, _>>()?,
             ),
             Some(_) => return Err(wrong("dependencies", "object")),
         },
     })
+}
+
+fn dependency(value: &Value) -> Result<Dependency, ParseError> {
+    let mut dependency = Dependency::default();
+    match value {
+        Value::Object(_) => dependency.schema = Some(structural(value)?),
+        Value::Array(names) => {
+            let name = |name: &Value| name.as_str().map(Into::into);
+            let names: Option<_> = names.iter().map(name).collect();
+            dependency.properties =
+                names.ok_or_else(|| wrong("dependencies", "array of strings"))?;
+        }
+        _ => {}
+    }
+    Ok(dependency)
 }
 
 fn wrong(keyword: &str, expected: &'static str) -> ParseError {

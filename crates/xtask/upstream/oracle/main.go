@@ -16,6 +16,7 @@ type operation func(args json.RawMessage) (any, error)
 var operations = map[string]operation{
 	"apply":           apply,
 	"builtin":         builtin,
+	"definition":      definition,
 	"duration":        duration,
 	"field-selector":  fieldSelector,
 	"human-duration":  humanDuration,

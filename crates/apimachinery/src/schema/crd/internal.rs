@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Shared, Subresources, Version};
 use crate::schema::coerce::printed;
-use crate::schema::{AdditionalProperties, Properties, Rule, Structural};
+use crate::schema::{AdditionalProperties, Dependency, Properties, Rule, Structural};
 
 /// All versions. What they share stands elsewhere and is null here.
 pub(super) fn versions(versions: Option<&[Version]>, shared: Shared) -> Value {
@@ -67,12 +67,14 @@ pub(super) fn schema(schema: &Structural) -> Value {
         (None, Some(schemas)) => Some(json!({"Schema": null, "JSONSchemas": schemas})),
         (None, None) => None,
     };
-    let dependencies = unsupported.dependencies.map(|dependencies| {
-        let dependency = |(name, schema): (Box<str>, Option<Structural>)| {
+    let dependencies = unsupported.dependencies.map(|mut dependencies| {
+        dependencies.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let dependency = |(name, Dependency { schema, properties }): (Box<str>, Dependency)| {
             let schema = schema.as_ref().map(self::schema);
-            (name.into_string(), json!({"Schema": schema, "Property": null}))
+            let names = list(properties.iter().map(|name| Value::from(&**name)));
+            (name.into_string(), json!({"Schema": schema, "Property": names}))
         };
-        printed(&Value::Object(dependencies.into_iter().map(dependency).collect()))
+        Value::Object(dependencies.into_iter().map(dependency).collect())
     });
     let external_docs = documentation
         .external_docs

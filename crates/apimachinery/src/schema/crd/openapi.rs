@@ -96,8 +96,8 @@ fn node(
             visit(item, &at.child("items").index(index), errors);
         }
         for (name, dependency) in unsupported.dependencies.iter().flatten() {
-            if let Some(dependency) = dependency {
-                visit(dependency, &at.child("dependencies").key(name), errors);
+            if let Some(schema) = &dependency.schema {
+                visit(schema, &at.child("dependencies").key(name), errors);
             }
         }
     }
@@ -238,7 +238,8 @@ pub(super) fn children(schema: &Structural) -> Vec<&Structural> {
         children.extend(&unsupported.item_list);
         children.extend(unsupported.pattern_properties.iter().map(|(_, schema)| schema));
         children.extend(unsupported.definitions.iter().map(|(_, schema)| schema));
-        children.extend(unsupported.dependencies.iter().flatten().filter_map(|(_, s)| s.as_ref()));
+        let dependencies = unsupported.dependencies.iter().flatten();
+        children.extend(dependencies.filter_map(|(_, dependency)| dependency.schema.as_ref()));
         if let Some(AdditionalProperties::Schema(additional)) = &unsupported.additional_items {
             children.push(additional);
         }

@@ -7,15 +7,19 @@
 use crate::field::{Error, Path};
 use crate::schema::{AdditionalProperties, Constraints, Structural, Type};
 
-/// Everything that keeps a schema from being structural, in the order of the messages.
-pub(super) fn validate(schema: &Structural, at: &Path<'_>) -> Vec<Error> {
+/// Everything that keeps a schema from being structural, in the order of the messages; an error
+/// when it has keywords that no structural schema can be made from.
+pub fn validate(schema: &Structural, at: &Path<'_>) -> Result<Vec<Error>, String> {
+    if let Some(why) = unreadable(schema) {
+        return Err(why);
+    }
     let mut errors = Vec::new();
     node(schema, Level::Root, at, &mut errors);
     if let Some(constraints) = &schema.constraints {
         complete_constraints(constraints, Some(schema), at, at, &mut errors);
     }
     errors.sort_by_cached_key(ToString::to_string);
-    errors
+    Ok(errors)
 }
 
 /// Why a schema cannot be read as a structural one at all; the first reason only.

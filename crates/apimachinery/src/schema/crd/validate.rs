@@ -1,6 +1,6 @@
 //! Whether a definition may be stored.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
@@ -160,7 +160,7 @@ impl Options {
 }
 
 fn is_structural(schema: &Structural) -> bool {
-    structural::unreadable(schema).is_none() && structural::validate(schema, &Path::ROOT).is_empty()
+    structural::validate(schema, &Path::ROOT).is_ok_and(|errors| errors.is_empty())
 }
 
 fn has_unknown_in_defaults(schema: &Structural) -> bool {
@@ -399,13 +399,12 @@ fn validate_schema(
     let at = parent.child("openAPIV3Schema");
     let mut unreadable = None;
     if options.structural || !spec.preserve_unknown_fields || wants_structure(spec) {
-        unreadable = structural::unreadable(schema);
-        if unreadable.is_none() {
-            let mut wrong = structural::validate(schema, &at);
-            if wrong.is_empty() {
-                wrong = defaults::validate(schema, options.unknown_in_defaults, &at);
+        match structural::validate(schema, &at) {
+            Err(why) => unreadable = Some(why),
+            Ok(wrong) if !wrong.is_empty() => errors.extend(wrong),
+            Ok(_) => {
+                errors.extend(defaults::validate(schema, options.unknown_in_defaults, &at));
             }
-            errors.extend(wrong);
         }
     }
     errors.extend(openapi::validate(schema, options.keywords, &at));
@@ -639,14 +638,17 @@ fn validate_stored(definition: &Definition) -> Vec<Error> {
         errors.push(Error::invalid(&at, Value::Null, detail));
         return errors;
     }
+    // The last index of each name, and only the first version of a name finds it.
+    let mut missing: HashMap<&str, usize> =
+        stored.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
     for version in definition.versions() {
-        if version.storage && !stored.contains(&version.name) {
+        if missing.remove(version.name.as_str()).is_none() && version.storage {
             let detail = format!("must have the storage version {}", version.name);
             errors.push(Error::invalid(&at, json!(stored), detail));
         }
     }
     for (index, name) in stored.iter().enumerate() {
-        if !definition.versions().iter().any(|version| version.name == *name) {
+        if missing.get(name.as_str()) == Some(&index) {
             let detail = format!(
                 "missing from spec.versions; {name} was previously a storage version, and must \
                  remain in spec.versions until a storage migration ensures no data remains \
