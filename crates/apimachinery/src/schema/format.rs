@@ -10,6 +10,9 @@ mod moment;
 mod number;
 pub(super) mod uri;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::LazyLock;
 
 use super::Type;

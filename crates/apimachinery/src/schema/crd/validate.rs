@@ -177,9 +177,10 @@ fn allows_invalid_ca_bundle(old: &Definition) -> bool {
 }
 
 fn keeps_many_selectable_fields(definition: &Definition, old: &Definition) -> HashSet<String> {
+    let before: HashMap<&str, &Version> =
+        old.versions().iter().map(|version| (version.name.as_str(), version)).collect();
     let unchanged = |version: &&Version| {
-        let old = old.versions().iter().find(|old| old.name == version.name);
-        old.is_some_and(|old| {
+        before.get(version.name.as_str()).is_some_and(|old| {
             old.selectable_fields.len() > SELECTABLE_FIELDS_MAX
                 && old.selectable_fields == version.selectable_fields
         })
@@ -259,15 +260,16 @@ fn validate_versions(spec: &Spec, options: &Options, at: &Path<'_>, errors: &mut
         errors.push(Error::invalid(&at.child("preserveUnknownFields"), true, detail));
     }
 
-    let mut names = HashSet::new();
+    // Of versions with the same name, the first decides for all whether there is a status.
+    let mut names = HashMap::new();
     for (index, version) in spec.versions().iter().enumerate() {
-        names.insert(&version.name);
+        let has_status = *names.entry(&version.name).or_insert_with(|| version.has_status());
         let at = versions_at.index(index);
         let wrong = name::dns1035_label(&version.name);
         if !wrong.is_empty() {
             errors.push(Error::invalid(&at.child("name"), &*version.name, wrong.join(",")));
         }
-        validate_version(version, shared, spec, options, &at, errors);
+        validate_version(version, has_status, shared, spec, options, &at, errors);
     }
     let shown = || internal::versions(spec.versions.as_deref(), shared);
     if names.len() < spec.versions().len() {
@@ -287,6 +289,7 @@ fn validate_versions(spec: &Spec, options: &Options, at: &Path<'_>, errors: &mut
 
 fn validate_version(
     version: &Version,
+    has_status: bool,
     shared: Shared,
     spec: &Spec,
     options: &Options,
@@ -303,7 +306,6 @@ fn validate_version(
         errors.push(error);
     }
     if !shared.schema {
-        let has_status = version.has_status();
         validate_schema(version.schema.as_ref(), has_status, spec, options, at, "schema", errors);
     }
     if !shared.subresources {
