@@ -75,10 +75,14 @@ impl Decimal {
     /// The sum. When one is so much larger that writing out both would take more than
     /// [`ZEROS_MAX`] zeros, it is the larger alone.
     pub(super) fn plus(&self, other: &Self) -> Self {
+        // Zero has an exponent too, but no size.
+        if self.is_zero() {
+            return other.clone();
+        }
         if other.is_zero() || self.top() - other.top() > ZEROS_MAX {
             return self.clone();
         }
-        if self.is_zero() || other.top() - self.top() > ZEROS_MAX {
+        if other.top() - self.top() > ZEROS_MAX {
             return other.clone();
         }
         let exponent = self.exponent.min(other.exponent);

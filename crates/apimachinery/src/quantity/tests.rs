@@ -100,6 +100,7 @@ fn sums_are_exact_and_keep_their_form() {
     assert_eq!(sum("1Ki", "1m"), "1024001m");
     assert_eq!(sum("9223372036854775807", "1n"), "9223372036854775807000000001n");
     assert_eq!(sum("1e100", "-1"), format!("{}", "9".repeat(100)));
+    assert_eq!(sum("0e1000000000", "12345678901234567890"), "12345678901234567890");
     let mut huge = quantity("1e1000000000");
     huge.add(&quantity("1"));
     assert_eq!(huge.to_string(), "10e999999999", "nobody writes out a billion zeros");
