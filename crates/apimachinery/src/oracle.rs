@@ -68,7 +68,11 @@ fn compare<I: Debug>(
         match same(&ours, &upstream) {
             true => Ok(()),
             false => {
-                Err(TestCaseError::fail(format!("\nours     {ours:?}\nupstream {upstream:?}")))
+                let [ours, upstream] = [ours, upstream].map(|verdict| match verdict {
+                    Ok(value) => value.to_string(),
+                    Err(text) => format!("error: {text}"),
+                });
+                Err(TestCaseError::fail(format!("\nours     {ours}\nupstream {upstream}")))
             }
         }
     });

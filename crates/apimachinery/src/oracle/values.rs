@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::agree;
+use super::{agree, agree_on_success};
 use crate::quantity::Quantity;
 use crate::selector::{field, label};
 use crate::time::GoDuration;
-use crate::{json as codec, name, regex};
+use crate::{json as codec, name, regex, yaml};
 
 fn text(text: &String) -> Value {
     json!({ "text": text })
@@ -274,5 +274,26 @@ fn durations_are_read_and_printed_as_go_does() {
     agree("duration", duration, text, |text| {
         let duration = GoDuration::parse(text).map_err(|error| error.to_string())?;
         Ok(json!({ "canonical": duration.to_string(), "nanos": duration.nanos.to_string() }))
+    });
+}
+
+/// Not the grammar: in what is no YAML, the two parsers differ on when to say so.
+#[test]
+fn yaml_scalars_are_read_and_written_as_go_does() {
+    let scalar = prop_oneof![
+        "[0-9_.+eExXobn:-]{1,7}",
+        "[a-zA-Z0-9~<=.]{1,5}",
+        "'[ a-z0-9#:-]{0,6}'",
+        prop::sample::select(
+            &["yes", "Off", "0644", ".inf", "1e400", "~", "2024-01-01", "!!str 1"][..]
+        )
+        .prop_map(str::to_owned),
+    ];
+    let document = scalar.prop_map(|scalar| format!("key: {scalar}\n"));
+    agree_on_success("yaml", document, text, |text| {
+        let decoded = yaml::decode(text).map_err(|error| error.to_string())?;
+        let mut value = decoded.value;
+        codec::sort_keys(&mut value);
+        Ok(json!({ "json": codec::to_string(&value), "yaml": yaml::to_string(&value) }))
     });
 }

@@ -117,7 +117,13 @@ impl<'a> Composer<'a> {
                 Some(Ok(event)) => return Ok(event),
                 Some(Err(error)) => {
                     let line = error.marker().line();
-                    return Err(DecodeError::Syntax { line, problem: error.info() });
+                    let problem = match error.info() {
+                        nothing if nothing.is_empty() => {
+                            "did not find the end of the document".to_owned()
+                        }
+                        problem => problem,
+                    };
+                    return Err(DecodeError::Syntax { line, problem });
                 }
                 None => return Ok((Event::StreamEnd, Span::default())),
             }
@@ -131,6 +137,8 @@ impl<'a> Composer<'a> {
                 (Event::StreamEnd | Event::DocumentEnd, _) => return Ok(Value::Null),
                 (event, span) => {
                     let root = self.node(event, span, 1)?;
+                    // The end of the document. Upstream does not look whether the line goes on.
+                    self.next()?;
                     return Ok(self.json_value(root));
                 }
             }
