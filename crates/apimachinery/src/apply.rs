@@ -9,7 +9,6 @@
 //! an argument; conversion between versions is the caller's ([`Versions`]).
 
 mod conflict;
-mod go;
 mod last_applied;
 mod managed;
 mod path;

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::json::go;
+
 /// The `apiVersion` of an object: `v1`, `apps/v1`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupVersion {
@@ -109,7 +111,7 @@ impl GroupVersionKind {
             Value::Object(fields) => fields,
             Value::Null => return Ok(GroupVersionKind::default()),
             other => {
-                let found = go_type(other);
+                let found = go::word(other);
                 return Err(InterpretError::Type(format!(
                     "json: cannot unmarshal {found} into Go value of type {TARGET}"
                 )));
@@ -128,7 +130,7 @@ impl GroupVersionKind {
                 Value::String(text) => *target = text,
                 Value::Null => {}
                 other => {
-                    let found = go_type(other);
+                    let found = go::word(other);
                     return Err(InterpretError::Type(format!(
                         "json: cannot unmarshal {found} into Go struct field .{field} of type string"
                     )));
@@ -311,18 +313,6 @@ fn split_number(text: &str) -> Option<(u64, &str)> {
     // Go reads them as signed.
     let number = digits.parse::<i64>().ok()?;
     Some((number.unsigned_abs(), rest))
-}
-
-/// What Go's decoder calls a value of this type.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 #[cfg(test)]

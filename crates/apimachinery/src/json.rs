@@ -7,6 +7,7 @@
 
 mod decode;
 mod encode;
+pub mod go;
 mod printable;
 mod quote;
 pub mod strict;

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 pub use eval::EvalError;
 pub use parse::ParseError;
-pub use print::{plain, print};
+pub use print::print;
 
 /// A parsed template.
 #[derive(Debug, Clone, PartialEq)]

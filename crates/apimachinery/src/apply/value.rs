@@ -47,7 +47,7 @@ pub(super) fn write_path_text(out: &mut impl Write, value: &Value) -> std::fmt::
     match value {
         Value::Null => out.write_str("null"),
         Value::Bool(bool) => write!(out, "{bool}"),
-        Value::Number(number) => out.write_str(&number_text(number)),
+        Value::Number(number) => out.write_str(&json::go::number(number)),
         Value::String(string) => out.write_str(&json::go_quote(string)),
         Value::Array(items) => {
             out.write_char('[')?;
@@ -69,35 +69,13 @@ pub(super) fn write_path_text(out: &mut impl Write, value: &Value) -> std::fmt::
     }
 }
 
-/// A number as Go's `%v` prints it: integers plainly, floats in their shortest form with an
-/// exponent from a million up.
-pub(super) fn number_text(number: &Number) -> String {
-    if let Some(integer) = number.as_i64() {
-        return integer.to_string();
-    }
-    let float = number.as_f64().unwrap_or(f64::INFINITY);
-    let exponent = decimal_exponent(float);
-    if (-4..6).contains(&exponent) { float.to_string() } else { with_exponent(float) }
-}
-
 /// The value as JSON inside the name of a path element. Upstream's writer escapes what HTML
 /// would choke on, and sorts the keys of maps.
 pub(super) fn write_element_json(out: &mut String, value: &Value) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(bool) => out.push_str(if *bool { "true" } else { "false" }),
-        Value::Number(number) => match number.as_i64() {
-            Some(integer) => out.push_str(&integer.to_string()),
-            None => {
-                let float = number.as_f64().unwrap_or(f64::INFINITY);
-                let size = float.abs();
-                if size != 0.0 && !(1e-6..1e21).contains(&size) {
-                    out.push_str(&with_exponent(float));
-                } else {
-                    out.push_str(&float.to_string());
-                }
-            }
-        },
+        Value::Number(number) => out.push_str(&element_number(number)),
         Value::String(string) => write_json_string(out, string, Escape::Html),
         Value::Array(items) => {
             out.push('[');
@@ -123,6 +101,17 @@ pub(super) fn write_element_json(out: &mut String, value: &Value) {
             }
             out.push('}');
         }
+    }
+}
+
+/// Spelled out as far as JSON does, and from there on with an exponent as `%v` has it: upstream's
+/// writer does not shorten `e-07`.
+fn element_number(number: &Number) -> String {
+    match (number.as_i64(), number.as_f64()) {
+        (None, Some(float)) if float == 0.0 || (1e-6..1e21).contains(&float.abs()) => {
+            json::to_string(&Value::from(float))
+        }
+        _ => json::go::number(number),
     }
 }
 
@@ -195,24 +184,5 @@ fn rank(value: &Value) -> u8 {
         Value::Array(_) => 3,
         Value::Object(_) => 4,
         Value::Null => 5,
-    }
-}
-
-/// The power of ten of the first digit.
-fn decimal_exponent(float: f64) -> i32 {
-    let scientific = format!("{float:e}");
-    scientific.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0)
-}
-
-/// `1e+06`: Go signs the exponent and gives it two digits.
-fn with_exponent(float: f64) -> String {
-    let scientific = format!("{float:e}");
-    match scientific.split_once('e') {
-        Some((mantissa, exponent)) => {
-            let exponent: i32 = exponent.parse().unwrap_or(0);
-            let sign = if exponent < 0 { '-' } else { '+' };
-            format!("{mantissa}e{sign}{:02}", exponent.abs())
-        }
-        None => scientific,
     }
 }

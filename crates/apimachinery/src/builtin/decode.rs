@@ -343,15 +343,7 @@ fn mismatch(found: String, expected: &str) -> DecodeError {
 }
 
 fn describe(value: &Value) -> String {
-    let name = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
-    name.to_owned()
+    json::go::word(value).to_owned()
 }
 
 /// A number that does not fit is told with its digits.

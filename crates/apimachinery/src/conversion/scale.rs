@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::jsonpath::plain;
+use crate::json::go;
 use crate::selector::label::{LabelSelector, NotASelector};
 
 /// Where a custom resource keeps its numbers of replicas (`spec.versions[].subresources.scale`).
@@ -141,14 +141,6 @@ fn joined(keys: &[&str]) -> String {
 }
 
 fn mistyped(path: &str, found: &Value, expected: &'static str) -> ScaleError {
-    let ty = match found {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_i64() => "int64",
-        Value::Number(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    };
-    ScaleError::Accessor { path: path.to_owned(), found: plain(found), ty, expected }
+    let ty = go::type_name(found);
+    ScaleError::Accessor { path: path.to_owned(), found: go::plain(found), ty, expected }
 }

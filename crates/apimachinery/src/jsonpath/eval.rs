@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use super::{Filter, Slice, Step};
+use crate::json::go;
 
 /// Why an expression finds nothing that could be shown. A printer column is then empty.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -68,7 +69,7 @@ fn take<'v>(values: Found<'v>, step: &Step) -> Result<Found<'v>, EvalError> {
         Step::Slice(slice) => {
             let mut found = Vec::new();
             for value in values.into_iter().filter(|value| !value.is_null()) {
-                let kind = kind(&value);
+                let kind = go::type_name(&value);
                 let items = items(value).ok_or(EvalError::NotAList(kind))?;
                 match slice.range(items.len())? {
                     Some((range, step)) => {
@@ -84,7 +85,7 @@ fn take<'v>(values: Found<'v>, step: &Step) -> Result<Found<'v>, EvalError> {
         Step::Filter(filter) => {
             let mut found = Vec::new();
             for value in values {
-                let kind = kind(&value);
+                let kind = go::type_name(&value);
                 for item in items(value).ok_or(EvalError::NotFilterable(kind))? {
                     if filter.passes(&item)? {
                         found.push(item);
@@ -251,17 +252,4 @@ fn descend<'v>(value: Cow<'v, Value>, found: &mut Found<'v>) -> Result<(), EvalE
         }
     }
     Ok(())
-}
-
-/// The Go type of a value.
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_i64() => "int64",
-        Value::Number(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
 }

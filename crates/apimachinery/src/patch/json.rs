@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::json;
+use crate::json::{self, go};
 
 /// More operations than this are refused.
 pub const OPERATIONS_MAX: usize = 10_000;
@@ -74,7 +74,7 @@ impl Patch {
             Value::Array(items) => items,
             other => {
                 let place = "value of type []handlers.jsonPatchOp".to_owned();
-                return Err(DecodeError::Type { found: go_type(&other), place });
+                return Err(DecodeError::Type { found: go::word(&other), place });
             }
         };
         let mut unknown_fields = Vec::new();
@@ -118,7 +118,7 @@ impl Operation {
             Value::Object(members) => members,
             other => {
                 let place = "value of type handlers.jsonPatchOp".to_owned();
-                return Err(DecodeError::Type { found: go_type(&other), place });
+                return Err(DecodeError::Type { found: go::word(&other), place });
             }
         };
         for (name, member) in members {
@@ -342,20 +342,8 @@ fn text(name: &str, member: Value) -> Result<Option<String>, DecodeError> {
         Value::String(text) => Ok(Some(text)),
         other => {
             let place = format!("struct field jsonPatchOp.{name} of type string");
-            Err(DecodeError::Type { found: go_type(&other), place })
+            Err(DecodeError::Type { found: go::word(&other), place })
         }
-    }
-}
-
-/// What Go's decoder calls a value that it cannot use.
-pub(super) fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::json::go_type;
+use crate::json::go;
 
 /// Why a document is not a merge patch. Both are answered as a bad request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +33,7 @@ pub fn apply(document: Value, patch: Value) -> Result<Value, Error> {
             prune_members(&mut patch);
             Ok(Value::Object(patch))
         }
-        (_, other) => Err(Error::NotAnObject { found: go_type(&other) }),
+        (_, other) => Err(Error::NotAnObject { found: go::word(&other) }),
     }
 }
 

@@ -22,8 +22,7 @@ use serde_json::{Map, Value};
 
 pub use schema::Schema;
 
-use super::json::go_type as json_type;
-use crate::jsonpath::plain;
+use crate::json::go::{self, plain};
 
 const PATCH: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -70,7 +69,7 @@ pub fn apply(original: Value, patch: Value, schema: Schema) -> Result<Value, Err
     let patch = match patch {
         Value::Object(patch) => patch,
         Value::Null => Map::new(),
-        other => return Err(Error::NotAnObject { found: json_type(&other) }),
+        other => return Err(Error::NotAnObject { found: go::word(&other) }),
     };
     let original = match original {
         Value::Object(original) => original,
@@ -317,7 +316,7 @@ fn unknown_directive(patch: &Map<String, Value>) -> Error {
         Value::String(text) => text.clone(),
         Value::Null => "%!s(<nil>)".to_owned(),
         // Go's `%s` says what it was given instead of a string.
-        other => format!("%!s({}={})", go_type(other), plain(other)),
+        other => format!("%!s({}={})", go::type_name(other), plain(other)),
     };
     let patch = Value::Object(patch.clone());
     Error::Unmergeable(format!("unknown patch type: {directive} in map: {}", plain(&patch)))
@@ -329,19 +328,10 @@ fn no_merge_key(item: &Value, merge_key: &str) -> Error {
 }
 
 fn wrong_type(expected: &str, found: &Value) -> Error {
-    let found = go_type(found);
-    Error::Unmergeable(format!("expected a {expected}, but received a {found}"))
-}
-
-/// The Go type that upstream decodes a value into.
-fn go_type(value: &Value) -> &'static str {
-    match value {
+    let found = match found {
+        // There is no type to print, and Go's `%s` says so.
         Value::Null => "%!s(<nil>)",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_i64() => "int64",
-        Value::Number(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
+        found => go::type_name(found),
+    };
+    Error::Unmergeable(format!("expected a {expected}, but received a {found}"))
 }

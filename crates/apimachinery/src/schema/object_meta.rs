@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::coerce::Malformed;
-use crate::json;
+use crate::json::{self, go};
 
 /// Metadata in its normal form.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,14 +33,7 @@ pub fn normalize(metadata: &Value, malformed: Malformed) -> Result<Normalized, S
 /// Takes every field that can be read on its own.
 fn field_by_field(metadata: &Value) -> Result<Normalized, String> {
     let Value::Object(map) = metadata else {
-        let found = match metadata {
-            Value::Null => "<nil>",
-            Value::Bool(_) => "bool",
-            Value::Number(number) if number.is_i64() => "int64",
-            Value::Number(_) => "float64",
-            Value::String(_) => "string",
-            _ => "[]interface {}",
-        };
+        let found = go::type_name(metadata);
         return Err(format!("invalid metadata: expected object, got {found}"));
     };
     let mut all = Normalized { metadata: Map::new(), unknown: Vec::new() };
@@ -271,7 +264,7 @@ impl Reader {
     /// In UTC and without fractions of a second.
     fn time(&mut self, value: &Value) -> Option<Value> {
         let Value::String(text) = value else {
-            let found = go_word(value);
+            let found = go::word(value);
             return self
                 .fail(format!("json: cannot unmarshal {found} into Go value of type string"));
         };
@@ -293,7 +286,7 @@ impl Reader {
     fn wrong_type<T>(&mut self, value: &Value, type_: &str, at: &At<'_>) -> Option<T> {
         let found = match (value, type_) {
             (Value::Number(number), "int64") => format!("number {number}"),
-            (value, _) => go_word(value).to_owned(),
+            (value, _) => go::word(value).to_owned(),
         };
         let place = match at.owner() {
             Some((owner, way)) => format!("Go struct field {owner}.{way}"),
@@ -305,18 +298,6 @@ impl Reader {
     fn fail<T>(&mut self, error: String) -> Option<T> {
         self.error.get_or_insert(error);
         None
-    }
-}
-
-/// A JSON value in the words of Go's decoder.
-fn go_word(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

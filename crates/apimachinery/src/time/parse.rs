@@ -5,6 +5,7 @@ use jiff::civil::DateTime;
 use serde_json::Value;
 
 use super::{EPOCH, Moment};
+use crate::json::go;
 
 /// Why a text is no time. Displays as Go's `time.Parse` words it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,10 +40,7 @@ pub(super) fn optional(value: &Value) -> Result<Option<&str>, ParseError> {
     match value {
         Value::Null => Ok(None),
         Value::String(text) => Ok(Some(text)),
-        Value::Bool(_) => Err(ParseError::NotAString("bool")),
-        Value::Number(_) => Err(ParseError::NotAString("number")),
-        Value::Array(_) => Err(ParseError::NotAString("array")),
-        Value::Object(_) => Err(ParseError::NotAString("object")),
+        other => Err(ParseError::NotAString(go::word(other))),
     }
 }
 

@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::super::go;
 use super::super::path::PathElement;
 use super::super::schema::{List, Map, Scalar, Schema, TypeId};
 use super::{Form, form};
+use crate::json::go;
 
 /// Whether items of a set or a keyed list may repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::list::{Element, positions, sorted};
 use super::{DELETE_FROM_LIST, Error, Mode, PATCH, RETAIN_KEYS, SET_ORDER, Schema, merge};
-use crate::jsonpath::plain;
+use crate::json::go::plain;
 
 /// The patch that makes `modified` of `original`.
 pub fn two_way(

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::{Error, Mode, PATCH, Schema, no_merge_key, unknown_directive, wrong_type};
-use crate::jsonpath::plain;
+use crate::json::go::{plain, type_name};
 
 /// The two lists as one. `merge_key` is empty for lists of scalars.
 pub(super) fn merge(
@@ -60,7 +60,7 @@ impl Element {
         if first.is_array() {
             return Err(Error::ListOfLists);
         }
-        if items.any(|item| super::go_type(item) != super::go_type(first)) {
+        if items.any(|item| type_name(item) != type_name(first)) {
             let [left, right] = lists.map(|list| plain(&Value::Array(list.to_vec())));
             return Err(Error::Unmergeable(format!(
                 "list element types are not identical: [{left} {right}]"

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use super::pattern;
 use crate::regex::Regex;
+use crate::time::GoDuration;
 
 /// `2006-01-02`, a day that exists.
 pub(super) fn is_date(text: &str) -> bool {
@@ -46,56 +47,7 @@ pub(super) fn is_date_time(text: &str) -> bool {
 
 /// A duration of Go's, or a number and a unit somewhere in the text: `1h30m`, `3 weeks`.
 pub(super) fn is_duration(text: &str) -> bool {
-    is_go_duration(text) || is_spoken_duration(text)
-}
-
-fn is_go_duration(text: &str) -> bool {
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if unsigned == "0" {
-        return true;
-    }
-    let mut rest = unsigned;
-    let mut total: u128 = 0;
-    while !rest.is_empty() {
-        let Some((nanoseconds, after)) = go_duration_part(rest) else { return false };
-        total += nanoseconds;
-        rest = after;
-    }
-    let limit = i64::MAX as u128 + u128::from(text.starts_with('-'));
-    !unsigned.is_empty() && total <= limit
-}
-
-/// One number and its unit, in nanoseconds, and what follows.
-fn go_duration_part(text: &str) -> Option<(u128, &str)> {
-    let is_number = |c: char| c.is_ascii_digit() || c == '.';
-    let end = text.find(|c| !is_number(c))?;
-    let (number, rest) = text.split_at(end);
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
-        return None;
-    }
-    let end = rest.find(is_number).unwrap_or(rest.len());
-    let (unit, rest) = rest.split_at(end);
-    let unit: u128 = match unit {
-        "ns" => 1,
-        "us" | "µs" | "μs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        _ => return None,
-    };
-    let whole: u128 = match whole.trim_start_matches('0') {
-        "" => 0,
-        // More digits than any duration has.
-        digits if digits.len() > 19 => return None,
-        digits => digits.parse().ok()?,
-    };
-    // Digits beyond these are below a nanosecond of any unit.
-    let digits = &fraction[..fraction.len().min(18)];
-    let scale = 10u128.pow(digits.len() as u32);
-    let part: u128 = if digits.is_empty() { 0 } else { digits.parse().ok()? };
-    Some((whole * unit + part * unit / scale, rest))
+    GoDuration::parse(text).is_ok() || is_spoken_duration(text)
 }
 
 fn is_spoken_duration(text: &str) -> bool {
