@@ -113,17 +113,11 @@ impl<'a> Composer<'a> {
     fn next(&mut self) -> Result<(Event<'a>, Span), DecodeError> {
         loop {
             match self.events.next_event() {
-                Some(Ok((Event::StreamStart, _))) => {}
+                Some(Ok((Event::StreamStart | Event::Comment(..), _))) => {}
                 Some(Ok(event)) => return Ok(event),
                 Some(Err(error)) => {
                     let line = error.marker().line();
-                    let problem = match error.info() {
-                        nothing if nothing.is_empty() => {
-                            "did not find the end of the document".to_owned()
-                        }
-                        problem => problem,
-                    };
-                    return Err(DecodeError::Syntax { line, problem });
+                    return Err(DecodeError::Syntax { line, problem: error.info() });
                 }
                 None => return Ok((Event::StreamEnd, Span::default())),
             }
