@@ -1,4 +1,4 @@
-//! Applying anything to anything ends, and what comes of it can be applied to.
+//! Applying anything to anything ends, with and without a schema, whoever is said to own what.
 
 #![no_main]
 
@@ -7,14 +7,22 @@ use kubewright_apimachinery::json;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
-fuzz_target!(|input: (&str, &str)| {
-    let decoded = (json::decode(input.0.as_bytes()), json::decode(input.1.as_bytes()));
-    let (Ok(first), Ok(second)) = decoded else { return };
-    let versions = SameInAllVersions::new([("example.com/v1".to_owned(), Schema::deduced())]);
-    let empty = json!({"apiVersion": "example.com/v1", "kind": "Any"});
-    let object = |spec: Value| json!({"apiVersion": "example.com/v1", "kind": "Any", "metadata": {"name": "a"}, "spec": spec});
+const API_VERSION: &str = "example.com/v1";
+
+fuzz_target!(|input: (&str, &str, &str)| {
+    let read = |text: &str| json::decode(text.as_bytes()).map(|decoded| decoded.value);
+    let (Ok(first), Ok(second)) = (read(input.0), read(input.1)) else { return };
+    let owned = read(input.2).unwrap_or_default();
+    for schema in [Schema::deduced(), lists()] {
+        apply(schema, &first, &second, &owned);
+    }
+});
+
+fn apply(schema: Schema, first: &Value, second: &Value, owned: &Value) {
+    let versions = SameInAllVersions::new([(API_VERSION.to_owned(), schema)]);
+    let empty = json!({"apiVersion": API_VERSION, "kind": "Any"});
     let manager = FieldManager {
-        api_version: "example.com/v1",
+        api_version: API_VERSION,
         kind: "Any",
         subresource: "",
         versions: &versions,
@@ -22,6 +30,46 @@ fuzz_target!(|input: (&str, &str)| {
         empty: &empty,
     };
     let now = Default::default();
-    let Ok(live) = manager.apply(None, &object(first.value), "one", false, now) else { return };
-    let _ = manager.apply(Some(&live), &object(second.value), "two", true, now);
-});
+    let Ok(live) = manager.apply(None, &object(first), "one", false, now) else { return };
+    let _ = manager.apply(Some(&live), &object(second), "two", true, now);
+    let live = manager.update(Some(&live), with_owner(&live, owned), "three", now);
+    let _ = manager.apply(Some(&live), &object(second), "one", true, now);
+}
+
+fn object(spec: &Value) -> Value {
+    json!({"apiVersion": API_VERSION, "kind": "Any", "metadata": {"name": "a"}, "spec": spec})
+}
+
+/// The object as a client may send it back, with an owner of its own making.
+fn with_owner(live: &Value, owned: &Value) -> Value {
+    let mut object = live.clone();
+    object["metadata"]["managedFields"] = json!([{
+        "manager": "one",
+        "operation": "Apply",
+        "apiVersion": API_VERSION,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": owned,
+    }]);
+    object
+}
+
+/// `spec` has short names, which are soon guessed: a map list `m`, a set `s`, an atomic list `a`
+/// and an atomic map `o`, each within itself.
+fn lists() -> Schema {
+    let text = json!({"type": "string"});
+    let inner = json!({"type": "object", "properties": {
+        "k": text,
+        "s": {"type": "array", "items": text, "x-kubernetes-list-type": "set"},
+        "a": {"type": "array", "items": text, "x-kubernetes-list-type": "atomic"},
+        "o": {"type": "object", "additionalProperties": text, "x-kubernetes-map-type": "atomic"},
+        "f": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+    }});
+    let mut spec = inner.clone();
+    spec["properties"]["m"] = json!({
+        "type": "array",
+        "items": inner,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"],
+    });
+    Schema::structural(&json!({"type": "object", "properties": {"spec": spec}}))
+}

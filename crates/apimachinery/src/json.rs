@@ -14,6 +14,7 @@ pub mod strict;
 
 pub use serde_json::{Map, Number, Value};
 
+pub(crate) use decode::replace_invalid;
 pub use decode::{DEPTH_MAX, DecodeError, Decoded, decode, decode_shaped};
 pub use encode::{go_float, to_string, to_string_pretty, to_vec};
 pub(crate) use printable::is_printable;
@@ -24,6 +25,15 @@ pub use quote::{go_quote, go_quote_byte};
 /// Custom resources are maps all the way down upstream, so this is the order they travel in.
 pub fn sort_keys(value: &mut Value) {
     value.sort_all_objects();
+}
+
+/// How many levels of arrays and objects a value has.
+pub(crate) fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
 }
 
 #[cfg(test)]

@@ -116,7 +116,7 @@ fn lanes() -> Result<Vec<Lane>> {
             &format!(
                 "cargo +nightly run --release --manifest-path fuzz/Cargo.toml --target {host} \
                  --bin {target} -- -max_total_time={FUZZ_SECONDS} -timeout={FUZZ_INPUT_SECONDS} \
-                 -artifact_prefix=target/fuzz-{target}-"
+                 -artifact_prefix=fuzz/found-{target}-"
             ),
         )
     }));

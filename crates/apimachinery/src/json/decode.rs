@@ -347,10 +347,10 @@ impl Decoder<'_> {
     }
 }
 
-/// Each byte that is not part of a character becomes U+FFFD.
+/// The text, where each byte that is not part of a character becomes U+FFFD.
 ///
 /// One per byte, as Go does; `String::from_utf8_lossy` writes one for a whole broken sequence.
-fn replace_invalid(bytes: &[u8]) -> String {
+pub(crate) fn replace_invalid(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());

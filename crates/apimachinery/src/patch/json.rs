@@ -202,7 +202,7 @@ impl Editor {
 
     fn add(&mut self, operation: &Operation, path: &str, value: Value) -> Result<(), ApplyError> {
         // Copies of copies double the depth each time.
-        if path.matches('/').count() + depth(&value) > json::DEPTH_MAX {
+        if path.matches('/').count() + json::depth(&value) > json::DEPTH_MAX {
             return Err(ApplyError::TooDeep { op: operation.op.clone() });
         }
         match self.place(path).ok_or_else(|| operation.not_found(path))? {
@@ -249,7 +249,7 @@ impl Editor {
             self.document = value;
             return Ok(());
         }
-        if path.matches('/').count() + depth(&value) > json::DEPTH_MAX {
+        if path.matches('/').count() + json::depth(&value) > json::DEPTH_MAX {
             return Err(ApplyError::TooDeep { op: operation.op.clone() });
         }
         match self.place(path).ok_or_else(|| operation.not_found(path))? {
@@ -344,14 +344,5 @@ fn text(name: &str, member: Value) -> Result<Option<String>, DecodeError> {
             let place = format!("struct field jsonPatchOp.{name} of type string");
             Err(DecodeError::Type { found: go::word(&other), place })
         }
-    }
-}
-
-/// How many levels of objects and lists a value has.
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
-        _ => 0,
     }
 }

@@ -170,7 +170,7 @@ fn read_entry(of: &Ty, bytes: &[u8], depth: Depth) -> Result<(String, Value), De
     let mut reader = Reader::new(bytes);
     while let Some((number, wire)) = reader.field()? {
         match number {
-            1 => key = text(wire.bytes("key")?),
+            1 => key = json::replace_invalid(wire.bytes("key")?),
             2 => value = Some(read_value(of, wire, "value", depth)?),
             _ => {}
         }
@@ -201,7 +201,7 @@ fn read_value(
             }
             other => return Err(other.wrong(name)),
         },
-        Ty::String => Value::String(text(wire.bytes(name)?)),
+        Ty::String => Value::String(json::replace_invalid(wire.bytes(name)?)),
         Ty::Bytes => Value::String(STANDARD.encode(wire.bytes(name)?)),
         _ => read_message(ty, wire.bytes(name)?, depth)?,
     })
@@ -226,7 +226,7 @@ fn read_message(ty: &Ty, bytes: &[u8], depth: Depth) -> Result<Value, DecodeErro
             let mut quantity = Quantity::default();
             each(bytes, |number, wire| {
                 if number == 1 {
-                    quantity = Quantity::parse(&text(wire.bytes("string")?))?;
+                    quantity = Quantity::parse(&json::replace_invalid(wire.bytes("string")?))?;
                 }
                 Ok(())
             })?;
@@ -256,7 +256,7 @@ fn read_int_or_string(bytes: &[u8]) -> Result<Value, DecodeError> {
         match field {
             1 => is_string = wire.varint("type")? != 0,
             2 => number = wire.varint("intVal")? as i32,
-            3 => string = text(wire.bytes("strVal")?),
+            3 => string = json::replace_invalid(wire.bytes("strVal")?),
             _ => {}
         }
         Ok(())
@@ -276,18 +276,10 @@ fn read_raw(bytes: &[u8], depth: Depth) -> Result<Value, DecodeError> {
         return Ok(Value::Null);
     }
     let value = json::decode(raw)?.value;
-    if depth.0 + levels(&value) > json::DEPTH_MAX {
+    if depth.0 + json::depth(&value) > json::DEPTH_MAX {
         return Err(DecodeError::TooDeep);
     }
     Ok(value)
-}
-
-fn levels(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(levels).max().unwrap_or(0),
-        Value::Object(fields) => 1 + fields.values().map(levels).max().unwrap_or(0),
-        _ => 0,
-    }
 }
 
 fn read_schema_or(
@@ -310,7 +302,7 @@ fn read_schema_or(
                 several.push(read_struct(schema, bytes, depth.below()?)?);
             }
             (SchemaOr::Strings, 2) => {
-                several.push(Value::String(text(wire.bytes("property")?)));
+                several.push(Value::String(json::replace_invalid(wire.bytes("property")?)));
             }
             _ => {}
         }
@@ -334,14 +326,4 @@ fn each<'a>(
         read(number, wire)?;
     }
     Ok(())
-}
-
-/// Go prints U+FFFD for each byte that is not part of a character.
-fn text(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
-    }
-    text
 }
