@@ -16,6 +16,8 @@ pub const COPY_BYTES_MAX: usize = 3 * 1024 * 1024;
 /// How many list items and object members the operations of one patch may shift: ten thousand
 /// insertions at the head of a long list would take minutes.
 const SHIFTS_MAX: usize = 100_000_000;
+/// What it costs to look at a value that moves down, in shifts for each value within it.
+const WALK_SHIFTS: usize = 8;
 
 /// A decoded patch.
 #[derive(Debug, Clone, PartialEq)]
@@ -181,8 +183,14 @@ impl Editor {
             "remove" => self.remove(operation, operation.path()?).map(drop),
             "replace" => self.replace(operation),
             "move" => {
-                let value = self.remove(operation, operation.from()?)?;
-                self.add(operation, operation.path()?, value)
+                let (from, value) = (operation.from()?, self.remove(operation, operation.from()?)?);
+                let path = operation.path()?;
+                if pointer_depth(path) <= pointer_depth(from) {
+                    // It was not too deep before.
+                    return self.put(operation, path, value);
+                }
+                self.count_shifts(WALK_SHIFTS.saturating_mul(count(&value)))?;
+                self.add(operation, path, value)
             }
             "copy" => {
                 let value = self.get(operation, operation.from()?)?.cloned();
@@ -202,9 +210,14 @@ impl Editor {
 
     fn add(&mut self, operation: &Operation, path: &str, value: Value) -> Result<(), ApplyError> {
         // Copies of copies double the depth each time.
-        if path.matches('/').count() + json::depth(&value) > json::DEPTH_MAX {
+        if pointer_depth(path) + json::depth(&value) > json::DEPTH_MAX {
             return Err(ApplyError::TooDeep { op: operation.op.clone() });
         }
+        self.put(operation, path, value)
+    }
+
+    /// [`Editor::add`] of what cannot make the document too deep.
+    fn put(&mut self, operation: &Operation, path: &str, value: Value) -> Result<(), ApplyError> {
         match self.place(path).ok_or_else(|| operation.not_found(path))? {
             Place::Member(members, key) => {
                 members.insert(key, value);
@@ -249,7 +262,7 @@ impl Editor {
             self.document = value;
             return Ok(());
         }
-        if path.matches('/').count() + json::depth(&value) > json::DEPTH_MAX {
+        if pointer_depth(path) + json::depth(&value) > json::DEPTH_MAX {
             return Err(ApplyError::TooDeep { op: operation.op.clone() });
         }
         match self.place(path).ok_or_else(|| operation.not_found(path))? {
@@ -320,6 +333,20 @@ impl Editor {
             true => Err(ApplyError::TooCostly),
             false => Ok(()),
         }
+    }
+}
+
+/// How deep in the document the place is that a pointer names.
+fn pointer_depth(path: &str) -> usize {
+    path.matches('/').count()
+}
+
+/// How many values there are in a value, itself included.
+fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(count).sum::<usize>(),
+        _ => 1,
     }
 }
 

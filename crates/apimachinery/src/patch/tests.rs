@@ -285,6 +285,21 @@ fn a_patch_cannot_shift_a_long_list_forever() {
 }
 
 #[test]
+fn a_large_value_moves_often_but_not_down_forever() {
+    let document = json!({"a": vec![0; 100_000], "c": {}});
+    let swing = |there: &str, n: usize| {
+        let there = json!({"op": "move", "from": "/a", "path": there});
+        let back = json!({"op": "move", "from": there["path"], "path": "/a"});
+        [there, back].into_iter().cycle().take(n).collect::<Vec<_>>()
+    };
+    // None of these moves may look at the value, or this would take very long.
+    assert!(apply_json(&document, swing("/b", json::OPERATIONS_MAX)).is_ok());
+    assert!(apply_json(&document, swing("/c/a", 100)).is_ok());
+    let error = apply_json(&document, swing("/c/a", json::OPERATIONS_MAX)).unwrap_err();
+    assert_eq!(error, json::ApplyError::TooCostly);
+}
+
+#[test]
 fn unknown_members_of_operations_are_reported() {
     let patch = json::Patch::decode(json!([{"op": "test", "path": "", "valeu": 1}])).unwrap();
     assert_eq!(patch.unknown_fields(), ["[0].valeu"]);
