@@ -76,11 +76,12 @@ impl Template {
 
     /// The values that each part finds, in order. Missing keys find nothing.
     pub fn find<'v>(&self, value: &'v Value) -> Result<Vec<Vec<Cow<'v, Value>>>, EvalError> {
+        let visits = eval::Visits::default();
         self.parts
             .iter()
             .map(|part| match part {
                 Part::Text(text) => Ok(vec![Cow::Owned(Value::String(text.clone()))]),
-                Part::Expression(steps) => eval::walk(vec![Cow::Borrowed(value)], steps),
+                Part::Expression(steps) => eval::walk(vec![Cow::Borrowed(value)], steps, &visits),
             })
             .collect()
     }

@@ -1,6 +1,7 @@
 //! From a value and steps to the values found.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::cmp::Ordering;
 
 use serde_json::Value;
@@ -31,26 +32,38 @@ pub enum EvalError {
     Operator(String),
     #[error("unrecognized identifier {0}")]
     Identifier(String),
-    #[error("more than {VALUES_MAX} values")]
+    #[error("more than {VISITS_MAX} values on the way")]
     TooMany,
 }
 
-/// Repeated descents multiply: an expression may not find more than this on its way.
-const VALUES_MAX: usize = 1_000_000;
+/// Repeated descents and unions multiply: an evaluation may not look at more values than this.
+const VISITS_MAX: usize = 4_000_000;
+
+/// How many values an evaluation has looked at.
+#[derive(Default)]
+pub(super) struct Visits(Cell<usize>);
+
+impl Visits {
+    fn add(&self, count: usize) -> Result<(), EvalError> {
+        self.0.set(self.0.get().saturating_add(count));
+        if self.0.get() > VISITS_MAX { Err(EvalError::TooMany) } else { Ok(()) }
+    }
+}
 
 type Found<'v> = Vec<Cow<'v, Value>>;
 
-pub(super) fn walk<'v>(values: Found<'v>, steps: &[Step]) -> Result<Found<'v>, EvalError> {
+pub(super) fn walk<'v>(
+    values: Found<'v>,
+    steps: &[Step],
+    visits: &Visits,
+) -> Result<Found<'v>, EvalError> {
     steps.iter().try_fold(values, |values, step| {
-        let found = take(values, step)?;
-        match found.len() > VALUES_MAX {
-            true => Err(EvalError::TooMany),
-            false => Ok(found),
-        }
+        visits.add(values.len())?;
+        take(values, step, visits)
     })
 }
 
-fn take<'v>(values: Found<'v>, step: &Step) -> Result<Found<'v>, EvalError> {
+fn take<'v>(values: Found<'v>, step: &Step, visits: &Visits) -> Result<Found<'v>, EvalError> {
     match step {
         // A text stands for itself, even where nothing was found; other literals do not.
         Step::Literal(text @ Value::String(_)) => Ok(vec![Cow::Owned(text.clone())]),
@@ -58,11 +71,19 @@ fn take<'v>(values: Found<'v>, step: &Step) -> Result<Found<'v>, EvalError> {
         Step::Field(name) => {
             Ok(values.into_iter().filter_map(|value| member(value, name)).collect())
         }
-        Step::Wildcard => Ok(values.into_iter().flat_map(children).collect()),
+        Step::Wildcard => {
+            let mut found = Vec::new();
+            for value in values {
+                let children = children(value);
+                visits.add(children.len())?;
+                found.extend(children);
+            }
+            Ok(found)
+        }
         Step::Recursive => {
             let mut found = Vec::new();
             for value in values {
-                descend(value, &mut found)?;
+                descend(value, &mut found, visits)?;
             }
             Ok(found)
         }
@@ -71,6 +92,7 @@ fn take<'v>(values: Found<'v>, step: &Step) -> Result<Found<'v>, EvalError> {
             for value in values.into_iter().filter(|value| !value.is_null()) {
                 let kind = go::type_name(&value);
                 let items = items(value).ok_or(EvalError::NotAList(kind))?;
+                visits.add(items.len())?;
                 match slice.range(items.len())? {
                     Some((range, step)) => {
                         let items = items.into_iter().skip(range.start).take(range.len());
@@ -86,8 +108,10 @@ fn take<'v>(values: Found<'v>, step: &Step) -> Result<Found<'v>, EvalError> {
             let mut found = Vec::new();
             for value in values {
                 let kind = go::type_name(&value);
-                for item in items(value).ok_or(EvalError::NotFilterable(kind))? {
-                    if filter.passes(&item)? {
+                let items = items(value).ok_or(EvalError::NotFilterable(kind))?;
+                visits.add(items.len())?;
+                for item in items {
+                    if filter.passes(&item, visits)? {
                         found.push(item);
                     }
                 }
@@ -97,7 +121,8 @@ fn take<'v>(values: Found<'v>, step: &Step) -> Result<Found<'v>, EvalError> {
         Step::Union(alternatives) => {
             let mut found = Vec::new();
             for steps in alternatives {
-                found.extend(walk(values.clone(), steps)?);
+                visits.add(values.len())?;
+                found.extend(walk(values.clone(), steps, visits)?);
             }
             Ok(found)
         }
@@ -140,13 +165,13 @@ impl Slice {
 }
 
 impl Filter {
-    fn passes(&self, item: &Value) -> Result<bool, EvalError> {
-        let left = walk(vec![Cow::Borrowed(item)], &self.left);
+    fn passes(&self, item: &Value, visits: &Visits) -> Result<bool, EvalError> {
+        let left = walk(vec![Cow::Borrowed(item)], &self.left, visits);
         let Some((operator, right)) = &self.comparison else {
             return Ok(left.is_ok_and(|found| !found.is_empty()));
         };
         let Some(left) = only(left?)? else { return Ok(false) };
-        let Some(right) = only(walk(vec![Cow::Borrowed(item)], right)?)? else {
+        let Some(right) = only(walk(vec![Cow::Borrowed(item)], right, visits)?)? else {
             return Ok(false);
         };
         match operator.as_str() {
@@ -232,10 +257,12 @@ fn children(value: Cow<'_, Value>) -> Found<'_> {
 }
 
 /// The value and all below it, but only those that have something inside.
-fn descend<'v>(value: Cow<'v, Value>, found: &mut Found<'v>) -> Result<(), EvalError> {
-    if found.len() > VALUES_MAX {
-        return Err(EvalError::TooMany);
-    }
+fn descend<'v>(
+    value: Cow<'v, Value>,
+    found: &mut Found<'v>,
+    visits: &Visits,
+) -> Result<(), EvalError> {
+    visits.add(1)?;
     let has_children = match value.as_ref() {
         Value::Object(members) => !members.is_empty(),
         Value::Array(items) => !items.is_empty(),
@@ -247,7 +274,7 @@ fn descend<'v>(value: Cow<'v, Value>, found: &mut Found<'v>) -> Result<(), EvalE
         found.push(value.clone());
         if !is_string {
             for child in children(value) {
-                descend(child, found)?;
+                descend(child, found, visits)?;
             }
         }
     }

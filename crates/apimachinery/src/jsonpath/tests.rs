@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::Template;
+use super::{EvalError, Template};
 
 fn object() -> Value {
     json!({
@@ -152,6 +152,14 @@ fn hostile_paths_end_soon() {
     let value = json!(vec![vec![vec![0; 100]; 100]; 100]);
     let wide = Template::parse_column(&"..[*]".repeat(8)).unwrap();
     assert!(wide.find(&value).is_err());
+
+    // The same list a thousand times over, to be looked through for what is not there.
+    let value = json!({"a": [vec![json!({}); 100_000]]});
+    let union = format!(".a[{}0]", "0,".repeat(999));
+    for end in ["[?(@.b)]", "[?(@.b==1)]", "[0:1]", ".*", "[*]", "..c", "[0,1]"] {
+        let path = Template::parse_column(&format!("{union}{end}")).unwrap();
+        assert_eq!(path.find(&value).unwrap_err(), EvalError::TooMany, "{end}");
+    }
 }
 
 #[test]
