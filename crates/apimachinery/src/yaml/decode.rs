@@ -34,10 +34,14 @@ pub enum DecodeError {
 /// repeated a thousand times is one node each time.
 const ALIASED_BYTES_MAX: usize = 16 << 20;
 
+/// How much text may be kept for aliases to come, beyond twice the document. Anchors within anchors
+/// keep the same text once for each; upstream keeps pointers, so it has no such bound.
+const ANCHORED_BYTES_MAX: usize = 1 << 20;
+
 /// Reads the first document of a text; none at all is null.
 ///
 /// Of keys given twice the last wins. Time and memory are bounded by the length of the text and
-/// by the bounds on aliases, which are upstream's.
+/// by the bounds on aliases, most of which are upstream's.
 pub fn decode(text: &str) -> Result<Decoded, DecodeError> {
     let options = granit_parser::options! {
         emit_unresolved_aliases: true,
@@ -51,6 +55,7 @@ pub fn decode(text: &str) -> Result<Decoded, DecodeError> {
         nodes: 0,
         aliased_nodes: 0,
         aliased_bytes: 0,
+        anchored_bytes: 0,
         complaints: Vec::new(),
         not_json: None,
     };
@@ -76,6 +81,7 @@ struct Composer<'a> {
     nodes: usize,
     aliased_nodes: usize,
     aliased_bytes: usize,
+    anchored_bytes: usize,
     complaints: Vec<String>,
     /// The first thing that JSON does not have; told when all else is well.
     not_json: Option<String>,
@@ -168,6 +174,10 @@ impl<'a> Composer<'a> {
         };
         // The parser numbers anchors from one.
         if anchor > 0 {
+            self.anchored_bytes += node.bytes;
+            if self.anchored_bytes > ANCHORED_BYTES_MAX + 2 * self.text.len() {
+                return Err(excessive_aliasing());
+            }
             self.anchors.insert(anchor, Some(node.clone()));
         }
         Ok(node)
@@ -193,7 +203,7 @@ impl<'a> Composer<'a> {
         let is_excessive =
             self.aliased_nodes > 100 && self.nodes > 1000 && share > aliased_share_max(self.nodes);
         if is_excessive || self.aliased_bytes > ALIASED_BYTES_MAX {
-            return Err(DecodeError::Meaning("document contains excessive aliasing".to_owned()));
+            return Err(excessive_aliasing());
         }
         if depth + node.depth > DEPTH_MAX {
             let (line, problem) = (span.start.line(), "exceeded max depth".to_owned());
@@ -306,6 +316,10 @@ impl<'a> Composer<'a> {
             }
         }
     }
+}
+
+fn excessive_aliasing() -> DecodeError {
+    DecodeError::Meaning("document contains excessive aliasing".to_owned())
 }
 
 impl Node {

@@ -70,6 +70,10 @@ fn aliases_are_bounded() {
     check(&format!("a0: &a0 [x]\n{bomb}"), "yaml: document contains excessive aliasing");
     let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 99].join(","));
     check(&long, "yaml: document contains excessive aliasing");
+    let open: String = (0..100).map(|n| format!("&a{n} [")).collect();
+    let nested = format!("{open}{}{}", "0,".repeat(1 << 19), "]".repeat(100));
+    check(&nested, "yaml: document contains excessive aliasing");
+    assert!(decode(&format!("&a [&b [{}]]", "0,".repeat(1 << 19))).is_ok());
 }
 
 #[test]
