@@ -12,8 +12,8 @@ use crate::root;
 const DOCUMENT: &str = "docs/long.md";
 
 /// How often each crash test stops the store; an ordinary run does so a dozen times.
-const CRASHES: &str = "400";
-const ORACLE_CASES: &str = "100000";
+const CRASHES: &str = "200";
+const ORACLE_CASES: &str = "10000";
 const FUZZ_TARGETS: &str = "fuzz/fuzz_targets";
 const FUZZ_SECONDS: u32 = 60;
 /// An input that takes longer is a finding.
