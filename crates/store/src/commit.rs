@@ -100,16 +100,15 @@ impl<I: Send + Sync + 'static, E: Engine> Committer<I, E> {
     fn decide(&mut self, requests: impl IntoIterator<Item = Request<I>>) -> Pending<I> {
         let visible = self.image.snapshot();
         let now = self.image.config().clock.now();
-        let mut pending = Pending {
-            by_key: HashMap::new(),
-            changes: Vec::new(),
-            answers: Vec::new(),
-            sync: false,
-        };
+        let requests = requests.into_iter();
+        let mut pending = Pending::with_capacity(requests.size_hint().0);
         for Request { draft: Draft { key, expect, action }, conflicts, answer } in requests {
-            let (found, as_of) = match pending.by_key.get(&key) {
-                Some(held) => (held.rev.clone(), held.as_of),
-                None => (visible.get(key.as_str()).cloned(), visible.revision()),
+            let (found, as_of, near) = match pending.by_key.get(&key) {
+                Some(held) => (held.rev.clone(), held.as_of, None),
+                None => {
+                    let (position, found) = visible.find(key.as_str());
+                    (found.cloned(), visible.revision(), Some(position))
+                }
             };
             let nothing_to_delete = matches!(action, Action::Delete { .. }) && found.is_none();
             if nothing_to_delete || !expect.holds(found.as_ref().map(|rev| rev.revision)) {
@@ -135,7 +134,7 @@ impl<I: Send + Sync + 'static, E: Engine> Committer<I, E> {
             pending.sync |= durability == Durability::Synced;
             let held = Held { rev: current.clone(), as_of: revision };
             pending.by_key.insert(key.clone(), held);
-            pending.changes.push(Changed { key, revision, current: current.clone() });
+            pending.changes.push(Changed { key, revision, current: current.clone(), near });
             pending.answers.push((answer, Ok(Written { revision, current, previous: found })));
         }
         pending
@@ -163,6 +162,17 @@ impl<I: Send + Sync + 'static, E: Engine> Committer<I, E> {
             })
             .collect();
         Batch { records, revision: self.last, ceiling: self.ceiling, sync }
+    }
+}
+
+impl<I> Pending<I> {
+    fn with_capacity(requests: usize) -> Self {
+        Self {
+            by_key: HashMap::with_capacity(requests),
+            changes: Vec::with_capacity(requests),
+            answers: Vec::with_capacity(requests),
+            sync: false,
+        }
     }
 }
 

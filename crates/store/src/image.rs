@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::expiry::Deadlines;
 use crate::history::{Floor, Resource};
-use crate::sorted::{Slice, Sorted};
+use crate::sorted::{Position, Slice, Sorted};
 use crate::{At, Config, Event, Key, Query, RangeError, Rev, Revision, Unavailable, WatchError};
 
 /// The state at one revision. Holding one is cheap and delays nobody.
@@ -51,6 +51,8 @@ pub(crate) struct Changed<I> {
     pub(crate) revision: Revision,
     /// None for a deletion.
     pub(crate) current: Option<Arc<Rev<I>>>,
+    /// About where the key is or would be, if somebody looked.
+    pub(crate) near: Option<Position>,
 }
 
 /// A value as it comes from disk or from etcd.
@@ -81,6 +83,11 @@ impl<I> Snapshot<I> {
 
     pub fn get(&self, key: &str) -> Option<&Arc<Rev<I>>> {
         self.sorted.get(key)
+    }
+
+    /// Where `key` is or would be, and what it holds.
+    pub(crate) fn find(&self, key: &str) -> (Position, Option<&Arc<Rev<I>>>) {
+        self.sorted.find(key)
     }
 
     /// The keys that begin with `prefix`, behind `start_after` if given, at most `limit`.
@@ -212,13 +219,13 @@ impl<I: Send + Sync + 'static> Image<I> {
         let mut grown: Vec<Arc<Resource<I>>> = Vec::new();
         let mut latest = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
         let seen = latest.revision;
-        for Changed { key, revision, current } in changes {
+        for Changed { key, revision, current, near } in changes {
             if revision <= seen {
                 continue;
             }
             let previous = match &current {
-                Some(rev) => latest.sorted.insert(Arc::clone(rev)),
-                None => latest.sorted.remove(key.as_str()),
+                Some(rev) => latest.sorted.insert(Arc::clone(rev), near),
+                None => latest.sorted.remove(key.as_str(), near),
             };
             if current.is_none() && previous.is_none() {
                 continue;

@@ -6,6 +6,7 @@
 //!
 //! Both levels hold the keys they are searched by, so that a step of a search waits for memory
 //! once and not once per pointer on the way to a key: searching is most of what publishing costs.
+//! Whoever looked a key up remembers its [`Position`], near which the next search for it ends soon.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ const CHUNK_MAX: usize = 64;
 const CHUNK_MIN: usize = CHUNK_MAX / 4;
 
 pub(crate) struct Sorted<I> {
-    /// Separators rise from chunk to chunk.
+    /// Separators rise from chunk to chunk behind the first.
     chunks: Arc<Vec<Separated<I>>>,
 }
 
@@ -37,15 +38,15 @@ pub(crate) struct Slice<I> {
 
 /// A chunk, never empty, with keys that rise.
 struct Separated<I> {
-    /// Not above any key in the chunk, except that the first chunk also takes what is below, and
-    /// above every key in the chunks before.
+    /// Not above any key in the chunk, and above every key in the chunks before. That of the first
+    /// chunk, which also takes what is below, says nothing.
     separator: Key,
     chunk: Arc<Chunk<I>>,
 }
 
-/// Where a range begins or ends: a chunk, then an index in it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Position {
+/// Where a key is or would be, or where a range begins or ends: a chunk, then an index in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Position {
     chunk: usize,
     index: usize,
 }
@@ -70,14 +71,26 @@ impl<I> Sorted<I> {
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Arc<Rev<I>>> {
-        let (chunk, found) = self.locate(key);
-        let index = found.ok()?;
-        Some(&self.chunks[chunk].chunk[index].rev)
+        self.find(key).1
     }
 
-    /// Puts `rev` in its place and returns what was there.
-    pub(crate) fn insert(&mut self, rev: Arc<Rev<I>>) -> Option<Arc<Rev<I>>> {
-        let (number, found) = self.locate(rev.key.as_str());
+    /// Where `key` is or would be, and what it holds.
+    pub(crate) fn find(&self, key: &str) -> (Position, Option<&Arc<Rev<I>>>) {
+        let (chunk, found) = self.locate(key, None);
+        match found {
+            Ok(index) => (Position { chunk, index }, Some(&self.chunks[chunk].chunk[index].rev)),
+            Err(index) => (Position { chunk, index }, None),
+        }
+    }
+
+    /// Puts `rev` in its place and returns what was there. The place is found sooner if it is
+    /// `near` the position given, which may be any: one that was right a little while ago is best.
+    pub(crate) fn insert(
+        &mut self,
+        rev: Arc<Rev<I>>,
+        near: Option<Position>,
+    ) -> Option<Arc<Rev<I>>> {
+        let (number, found) = self.locate(rev.key.as_str(), near);
         let chunks = Arc::make_mut(&mut self.chunks);
         if chunks.is_empty() {
             chunks.push(Separated::new(vec![Entry::new(rev)]));
@@ -98,9 +111,9 @@ impl<I> Sorted<I> {
         None
     }
 
-    /// Takes `key` out and returns what was there.
-    pub(crate) fn remove(&mut self, key: &str) -> Option<Arc<Rev<I>>> {
-        let (number, found) = self.locate(key);
+    /// Takes `key` out and returns what was there; `near` is as for [`Self::insert`].
+    pub(crate) fn remove(&mut self, key: &str, near: Option<Position>) -> Option<Arc<Rev<I>>> {
+        let (number, found) = self.locate(key, near);
         let index = found.ok()?;
         let chunks = Arc::make_mut(&mut self.chunks);
         let chunk = Arc::make_mut(&mut chunks[number].chunk);
@@ -140,30 +153,69 @@ impl<I> Sorted<I> {
         self.chunks.iter().flat_map(|separated| separated.chunk.iter().map(|entry| &entry.rev))
     }
 
+    /// All chunks but the first, which takes whatever these do not: as many of them as begin before
+    /// a place, such is the number of its chunk.
+    fn behind_first(&self) -> &[Separated<I>] {
+        self.chunks.get(1..).unwrap_or_default()
+    }
+
     /// The chunk that has or would take `key`, and where in it that is or would be.
-    fn locate(&self, key: &str) -> (usize, Result<usize, usize>) {
-        let chunk = self
-            .chunks
-            .partition_point(|separated| separated.separator.as_str() <= key)
-            .saturating_sub(1);
-        let index = self.chunks.get(chunk).map_or(Err(0), |separated| {
-            separated.chunk.binary_search_by(|entry| entry.key.as_str().cmp(key))
+    fn locate(&self, key: &str, near: Option<Position>) -> (usize, Result<usize, usize>) {
+        let chunk = partition_near(self.behind_first(), near.map(|near| near.chunk), |separated| {
+            separated.separator.as_str() <= key
         });
-        (chunk, index)
+        let Some(Separated { chunk: entries, .. }) = self.chunks.get(chunk) else {
+            return (chunk, Err(0));
+        };
+        let near = near.filter(|near| near.chunk == chunk).map(|near| near.index);
+        let index = partition_near(entries, near, |entry| entry.key.as_str() < key);
+        let is_there = entries.get(index).is_some_and(|entry| entry.key.as_str() == key);
+        (chunk, if is_there { Ok(index) } else { Err(index) })
     }
 
     /// The first place whose key is not `before`, which must hold for all strings up to some and
     /// for none beyond. It may be behind the end of a chunk.
     fn position(&self, before: impl Fn(&str) -> bool) -> Position {
-        let chunk = self
-            .chunks
-            .partition_point(|separated| before(separated.separator.as_str()))
-            .saturating_sub(1);
+        let chunk =
+            self.behind_first().partition_point(|separated| before(separated.separator.as_str()));
         let index = self.chunks.get(chunk).map_or(0, |separated| {
             separated.chunk.partition_point(|entry| before(entry.key.as_str()))
         });
         Position { chunk, index }
     }
+}
+
+/// [`slice::partition_point`], in steps that double from `near` on: where the answer is close to
+/// it, few elements are looked at.
+fn partition_near<T>(items: &[T], near: Option<usize>, before: impl Fn(&T) -> bool) -> usize {
+    let Some(near) = near else { return items.partition_point(before) };
+    let near = near.min(items.len());
+    let mut step = 1;
+    // The answer is never below `low` nor above `high`.
+    let (mut low, mut high) = (near, near);
+    if items.get(near).is_some_and(&before) {
+        high = items.len();
+        low += 1;
+        while let Some(item) = items[..high].get(low + step - 1) {
+            if !before(item) {
+                high = low + step - 1;
+                break;
+            }
+            low += step;
+            step *= 2;
+        }
+    } else {
+        low = 0;
+        while step <= high {
+            if before(&items[high - step]) {
+                low = high - step + 1;
+                break;
+            }
+            high -= step;
+            step *= 2;
+        }
+    }
+    low + items[low..high].partition_point(before)
 }
 
 impl<I> Slice<I> {

@@ -185,10 +185,11 @@ fn changed<I>(event: Event, extract: fn(&Key, &Bytes) -> I) -> Option<Changed<I>
     let kv = event.kv?;
     if deleted {
         let revision = Revision::new(kv.mod_revision);
-        return Some(Changed { key: key(kv.key)?, revision, current: None });
+        return Some(Changed { key: key(kv.key)?, revision, current: None, near: None });
     }
     let current = rev(kv, extract)?;
-    Some(Changed { key: current.key.clone(), revision: current.revision, current: Some(current) })
+    let (key, revision) = (current.key.clone(), current.revision);
+    Some(Changed { key, revision, current: Some(current), near: None })
 }
 
 /// Keys of a store are text. A key that is not was put there by somebody else, and is left alone.
