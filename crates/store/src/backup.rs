@@ -61,7 +61,8 @@ impl<I: Send + Sync + 'static> Store<I> {
 /// backup's; the store's own is far above, so that no number is used twice.
 pub fn restore(path: &Path, dir: &Path) -> Result<(), RestoreError> {
     let (stored, revision) = read(path)?;
-    let ahead = Revision::new(revision.get() + AHEAD);
+    let damaged = || RestoreError::Damaged { path: path.into() };
+    let ahead = revision.get().checked_add(AHEAD).map(Revision::new).ok_or_else(damaged)?;
     let marker = Marker { revision, ceiling: ahead, synced: revision };
     if embedded::build(dir, stored, marker).map_err(RestoreError::Write)? {
         Ok(())
@@ -82,7 +83,10 @@ fn write<I>(path: &Path, snapshot: &Snapshot<I>) -> io::Result<()> {
     }
     let checksum = out.hash.digest();
     out.put(&checksum.to_be_bytes())?;
-    out.inner.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+    out.inner.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+    // Without this the bytes are safe and the name is not.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 fn read(path: &Path) -> Result<(Vec<Stored>, Revision), RestoreError> {

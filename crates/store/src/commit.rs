@@ -125,7 +125,7 @@ impl<I: Send + Sync + 'static, E: Engine> Committer<I, E> {
             let (current, durability) = match action {
                 Action::Put { value, extracted, ttl, durability } => {
                     let created = found.as_ref().map_or(revision, |found| found.created);
-                    let deadline = ttl.map(|ttl| now + ttl);
+                    let deadline = ttl.map(|ttl| now.saturating_add(ttl));
                     let rev = Rev::new(key.clone(), revision, created, value, deadline, extracted);
                     (Some(Arc::new(rev)), durability)
                 }
