@@ -25,7 +25,8 @@ impl Scalar {
             return word;
         }
         match text.as_bytes() {
-            [b'.', ..] => of_float(text),
+            [b'.', ..] if separates_digits(text) => of_float(&text.replace('_', "")),
+            [b'.', ..] => Scalar::Text,
             [b'0'..=b'9' | b'+' | b'-', ..] if is_timestamp(text) => Scalar::Timestamp,
             [b'0'..=b'9' | b'+' | b'-', ..] => of_number(&text.replace('_', "")),
             _ => Scalar::Text,
@@ -107,6 +108,15 @@ fn of_number(text: &str) -> Scalar {
     }
     let is_float = unsigned.bytes().all(|c| c.is_ascii_digit() || b".eE+-".contains(&c));
     if is_float && unsigned != "." { of_float(text) } else { Scalar::Text }
+}
+
+/// Whether each underscore stands between two digits, as in Go's own numbers. Elsewhere in YAML
+/// they may stand anywhere; after a leading point upstream leaves the number to Go.
+fn separates_digits(text: &str) -> bool {
+    let is_digit = |at: Option<usize>| {
+        at.is_some_and(|at| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit))
+    };
+    text.match_indices('_').all(|(at, _)| is_digit(at.checked_sub(1)) && is_digit(Some(at + 1)))
 }
 
 fn of_float(text: &str) -> Scalar {
