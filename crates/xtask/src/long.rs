@@ -1,6 +1,5 @@
-//! `cargo xtask long`: the slow lane. Its last result stands in docs/long.md, with its date.
+//! `cargo xtask long`: the slow lanes. The last result of each stands in docs/long.md, dated.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -39,21 +38,18 @@ enum Outcome {
     Skipped(String),
 }
 
+/// Runs the lanes whose name contains one of `only`, or all, and notes each result as it comes.
 pub fn run(only: &[String]) -> Result<ExitCode> {
     let chosen = |lane: &Lane| only.is_empty() || only.iter().any(|part| lane.name.contains(part));
-    let mut results = Vec::new();
-    for lane in lanes()?.into_iter().filter(chosen) {
+    let lanes = lanes()?;
+    let mut failed = false;
+    for lane in lanes.iter().filter(|lane| chosen(lane)) {
         println!("== {}", lane.name);
         let outcome = lane.run()?;
         println!("== {}: {outcome}", lane.name);
-        results.push((lane, outcome));
+        failed |= matches!(outcome, Outcome::Failed(_));
+        note(&lanes, lane, &outcome)?;
     }
-    let table = document(&results)?;
-    println!("{table}");
-    if only.is_empty() {
-        fs::write(root().join(DOCUMENT), table).with_context(|| format!("write {DOCUMENT}"))?;
-    }
-    let failed = results.iter().any(|(_, outcome)| matches!(outcome, Outcome::Failed(_)));
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -169,18 +165,37 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-fn document(results: &[(Lane, Outcome)]) -> Result<String> {
-    let mut text = format!(
-        "# The slow lane\n\nWritten by `cargo xtask long` on {}, on {}, at commit {}.\n\n\
-         | lane | what it shows | result |\n|---|---|---|\n",
+/// Puts a result into the document, in the place of the lane's last one.
+fn note(lanes: &[Lane], lane: &Lane, outcome: &Outcome) -> Result<()> {
+    let path = root().join(DOCUMENT);
+    let before = fs::read_to_string(&path).unwrap_or_default();
+    let row = format!(
+        "| {} | {} | {outcome} | {} | {} | {} |",
+        lane.name,
+        lane.proves,
         said_by(&["date", "-u", "+%Y-%m-%d"])?,
-        machine(),
         said_by(&["git", "rev-parse", "--short=12", "HEAD"])?,
+        machine(),
     );
-    for (lane, outcome) in results {
-        writeln!(text, "| {} | {} | {outcome} |", lane.name, lane.proves)?;
+    fs::write(&path, document(lanes, &before, lane, &row))
+        .with_context(|| format!("write {DOCUMENT}"))
+}
+
+fn document(lanes: &[Lane], before: &str, changed: &Lane, row: &str) -> String {
+    let mut text =
+        "# The slow lanes\n\nThe last result of each, written by `cargo xtask long`.\n\n\
+                    | lane | what it shows | result | on | at commit | machine |\n\
+                    |---|---|---|---|---|---|\n"
+            .to_owned();
+    for lane in lanes {
+        let start = format!("| {} |", lane.name);
+        let last = before.lines().find(|line| line.starts_with(&start));
+        if let Some(row) = if lane.name == changed.name { Some(row) } else { last } {
+            text.push_str(row);
+            text.push('\n');
+        }
     }
-    Ok(text)
+    text
 }
 
 fn said_by(command: &[&str]) -> Result<String> {

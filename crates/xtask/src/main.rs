@@ -32,9 +32,9 @@ enum Chore {
     },
     /// Check the house rules.
     Tidy,
-    /// Run everything that is slow, and date the result in docs/long.md.
+    /// Run everything that is slow, and note the results in docs/long.md.
     Long {
-        /// Only lanes whose name contains one of these; the document is then left alone.
+        /// Only lanes whose name contains one of these.
         only: Vec<String>,
     },
     /// Generate the table of built-in types, and examples of each, from upstream's Go types.
