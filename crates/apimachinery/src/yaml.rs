@@ -8,7 +8,7 @@ mod decode;
 mod encode;
 mod scalar;
 
-pub use decode::{DecodeError, Decoded, decode};
+pub use decode::{DecodeError, decode};
 pub use encode::to_string;
 
 /// The documents of a stream, as kubectl takes it apart: at lines that start with `---`, before

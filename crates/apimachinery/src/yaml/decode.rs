@@ -7,15 +7,7 @@ use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 use serde_json::{Map, Value};
 
 use super::scalar::Scalar;
-use crate::json::{self, DEPTH_MAX, go_quote, strict::Violation};
-
-/// A document, and what a strict reader would have refused in it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Decoded {
-    pub value: Value,
-    /// Keys given twice: one complaint about all of them, as upstream words it.
-    pub violations: Vec<Violation>,
-}
+use crate::json::{self, DEPTH_MAX, Decoded, go_quote, strict::Violation};
 
 /// Why a document is not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,7 +32,8 @@ const ANCHORED_BYTES_MAX: usize = 1 << 20;
 
 /// Reads the first document of a text; none at all is null.
 ///
-/// Of keys given twice the last wins. Time and memory are bounded by the length of the text and
+/// Of keys given twice the last wins; one complaint names all of them, as upstream words it. Time
+/// and memory are bounded by the length of the text and
 /// by the bounds on aliases, most of which are upstream's.
 pub fn decode(text: &str) -> Result<Decoded, DecodeError> {
     let options = granit_parser::options! {

@@ -5,21 +5,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use kubewright_apimachinery::json::strict::Violation;
-use kubewright_apimachinery::{json, yaml};
+use kubewright_apimachinery::json::{self, Decoded};
+use kubewright_apimachinery::yaml;
 use serde_json::Value;
 
 /// One document.
 pub(super) struct Manifest {
     pub(super) file: PathBuf,
     /// Or what is wrong with the text.
-    pub(super) object: Result<Object, String>,
-}
-
-/// A decoded document, and what a strict reader refuses in its text.
-pub(super) struct Object {
-    pub(super) value: Value,
-    pub(super) violations: Vec<Violation>,
+    pub(super) object: Result<Decoded, String>,
 }
 
 /// The documents at all paths, in order. Items of a `List` count as documents.
@@ -79,12 +73,12 @@ fn split(file: &Path, text: &str, manifests: &mut Vec<Manifest>) {
     for document in documents {
         match decode(document) {
             Ok(object) if object.value.is_null() => {}
-            Ok(Object { value: Value::Object(mut list), violations })
+            Ok(Decoded { value: Value::Object(mut list), violations })
                 if list.get("kind").is_some_and(|kind| kind == "List") =>
             {
                 let items = list.remove("items").unwrap_or_default();
                 for value in items.as_array().into_iter().flatten().cloned() {
-                    let object = Ok(Object { value, violations: violations.clone() });
+                    let object = Ok(Decoded { value, violations: violations.clone() });
                     manifests.push(Manifest { file: file.to_owned(), object });
                 }
             }
@@ -93,11 +87,9 @@ fn split(file: &Path, text: &str, manifests: &mut Vec<Manifest>) {
     }
 }
 
-fn decode(document: &str) -> Result<Object, String> {
-    if yaml::is_json(document.as_bytes()) {
-        let decoded = json::decode(document.as_bytes()).map_err(|error| error.to_string())?;
-        return Ok(Object { value: decoded.value, violations: decoded.violations });
+fn decode(document: &str) -> Result<Decoded, String> {
+    match yaml::is_json(document.as_bytes()) {
+        true => json::decode(document.as_bytes()).map_err(|error| error.to_string()),
+        false => yaml::decode(document).map_err(|error| error.to_string()),
     }
-    let decoded = yaml::decode(document).map_err(|error| error.to_string())?;
-    Ok(Object { value: decoded.value, violations: decoded.violations })
 }

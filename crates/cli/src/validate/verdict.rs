@@ -8,14 +8,13 @@ use std::collections::HashMap;
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::field::{self, Path};
 use kubewright_apimachinery::gvk::GroupVersionKind;
+use kubewright_apimachinery::json::Decoded;
 use kubewright_apimachinery::json::strict::{self, Violation};
 use kubewright_apimachinery::name::Rule;
 use kubewright_apimachinery::name::object_meta::{self, Scope};
 use kubewright_apimachinery::schema::crd::{self, Definition};
 use kubewright_apimachinery::schema::{self, Malformed, Structural};
 use serde_json::Value;
-
-use super::source::Object;
 
 pub(super) enum Verdict {
     Accepted {
@@ -38,7 +37,7 @@ const DEFINITION: (&str, &str) = ("apiextensions.k8s.io", "CustomResourceDefinit
 
 impl Definitions {
     /// Those that would be accepted.
-    pub(super) fn of<'a>(objects: impl Iterator<Item = &'a Object>) -> Self {
+    pub(super) fn of<'a>(objects: impl Iterator<Item = &'a Decoded>) -> Self {
         let mut known = HashMap::new();
         for object in objects {
             let Ok(kind) = GroupVersionKind::interpret(&object.value) else { continue };
@@ -76,7 +75,7 @@ pub(super) fn name(object: &Value) -> String {
     }
 }
 
-pub(super) fn judge(object: &Object, definitions: &Definitions) -> Verdict {
+pub(super) fn judge(object: &Decoded, definitions: &Definitions) -> Verdict {
     let kind = match GroupVersionKind::interpret(&object.value) {
         Ok(kind) if !kind.kind.is_empty() && !kind.version.is_empty() => kind,
         Ok(_) => return Verdict::Refused(vec!["apiVersion and kind must be set".to_owned()]),
@@ -91,7 +90,7 @@ pub(super) fn judge(object: &Object, definitions: &Definitions) -> Verdict {
     }
 }
 
-fn judge_builtin(object: &Object, known: &builtin::Kind, kind: &GroupVersionKind) -> Verdict {
+fn judge_builtin(object: &Decoded, known: &builtin::Kind, kind: &GroupVersionKind) -> Verdict {
     let decoded = match builtin::decode(known, object.value.clone()) {
         Ok(decoded) => decoded,
         Err(error) => return Verdict::Refused(vec![error.to_string()]),
@@ -128,7 +127,7 @@ fn definition(object: &Value) -> Result<Definition, String> {
     Ok(definition)
 }
 
-fn judge_custom(object: &Object, custom: &Custom) -> Verdict {
+fn judge_custom(object: &Decoded, custom: &Custom) -> Verdict {
     let mut value = object.value.clone();
     let metadata = match schema::normalize_object_meta(&value["metadata"], Malformed::Refuse) {
         Ok(normalized) => normalized,
