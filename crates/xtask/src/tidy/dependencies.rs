@@ -21,6 +21,8 @@ const RULES: &[Rule] = &[
     Rule { name: "apimachinery", ours: &[], never: NETWORK },
     // Bytes: no kinds, no JSON.
     Rule { name: "store", ours: &[], never: &["k8s-openapi", "kube", "serde_json"] },
+    // The only crate that opens a store to serve from it; controllers are its clients.
+    Rule { name: "apiserver", ours: &["apimachinery", "store"], never: &["kube"] },
     // Judges us from outside.
     Rule { name: "conformance", ours: &[], never: &[] },
     // Starts fast, and says nothing circular.

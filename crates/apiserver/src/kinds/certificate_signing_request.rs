@@ -1,0 +1,5 @@
+//! CertificateSigningRequests: who asks for a certificate, and what was decided.
+
+use super::Rules;
+
+pub(super) const RULES: Rules = Rules::PLAIN;

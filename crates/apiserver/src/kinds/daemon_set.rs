@@ -1,0 +1,5 @@
+//! DaemonSets: a pod on every node.
+
+use super::Rules;
+
+pub(super) const RULES: Rules = Rules::PLAIN;

@@ -1,0 +1,5 @@
+//! Deployments: ReplicaSets that follow one another.
+
+use super::Rules;
+
+pub(super) const RULES: Rules = Rules::PLAIN;

@@ -1,0 +1,5 @@
+//! HorizontalPodAutoscalers: replicas by measurement.
+
+use super::Rules;
+
+pub(super) const RULES: Rules = Rules::PLAIN;

@@ -1,0 +1,5 @@
+//! Jobs: pods that end.
+
+use super::Rules;
+
+pub(super) const RULES: Rules = Rules::PLAIN;

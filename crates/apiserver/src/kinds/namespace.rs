@@ -1,0 +1,5 @@
+//! Namespaces.
+
+use super::Rules;
+
+pub(super) const RULES: Rules = Rules::PLAIN;

@@ -1,0 +1,5 @@
+//! NetworkPolicies: who may talk to whom.
+
+use super::Rules;
+
+pub(super) const RULES: Rules = Rules::PLAIN;

@@ -1,0 +1,5 @@
+//! Nodes.
+
+use super::Rules;
+
+pub(super) const RULES: Rules = Rules::PLAIN;

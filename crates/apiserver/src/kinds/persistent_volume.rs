@@ -1,0 +1,5 @@
+//! PersistentVolumes.
+
+use super::Rules;
+
+pub(super) const RULES: Rules = Rules::PLAIN;

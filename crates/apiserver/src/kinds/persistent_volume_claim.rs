@@ -1,0 +1,5 @@
+//! PersistentVolumeClaims.
+
+use super::Rules;
+
+pub(super) const RULES: Rules = Rules::PLAIN;

@@ -1,0 +1,5 @@
+//! Pods.
+
+use super::Rules;
+
+pub(super) const RULES: Rules = Rules::PLAIN;

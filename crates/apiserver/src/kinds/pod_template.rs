@@ -1,0 +1,5 @@
+//! PodTemplates.
+
+use super::Rules;
+
+pub(super) const RULES: Rules = Rules::PLAIN;

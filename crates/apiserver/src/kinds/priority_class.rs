@@ -1,0 +1,5 @@
+//! PriorityClasses: which pods go first.
+
+use super::Rules;
+
+pub(super) const RULES: Rules = Rules::PLAIN;

@@ -1,0 +1,5 @@
+//! ReplicaSets.
+
+use super::Rules;
+
+pub(super) const RULES: Rules = Rules::PLAIN;

@@ -1,0 +1,5 @@
+//! ReplicationControllers.
+
+use super::Rules;
+
+pub(super) const RULES: Rules = Rules::PLAIN;

@@ -1,0 +1,5 @@
+//! ServiceAccounts.
+
+use super::Rules;
+
+pub(super) const RULES: Rules = Rules::PLAIN;

@@ -1,0 +1,123 @@
+//! Replays what upstream made of objects: accepted ones must come out the same, refused ones must
+//! be refused for the same causes.
+
+use jiff::Timestamp;
+use kubewright_apimachinery::builtin;
+use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::name::object_meta;
+use serde_json::{Value, json};
+
+use super::{Context, Rules};
+use crate::fixtures::{self, Step};
+use crate::user::User;
+
+#[test]
+fn kinds_default_and_validate_as_upstream_s() {
+    for case in fixtures::load("kinds") {
+        let mut live = None;
+        for (index, step) in case.steps.iter().enumerate() {
+            let what = format!("kinds/{} step {}: {}", case.name, index + 1, step.request.path);
+            check(step, &mut live, &what);
+        }
+    }
+}
+
+fn check(step: &Step, live: &mut Option<Value>, what: &str) {
+    let Some(body) = step.request.body.clone() else { return };
+    let text = |name: &str| body[name].as_str().unwrap_or_default();
+    let (group, version) = text("apiVersion").rsplit_once('/').unwrap_or(("", text("apiVersion")));
+    let kind = builtin::kind(group, version, text("kind")).expect("a built-in kind");
+    let rules = super::rules(group, text("kind")).unwrap_or(&Rules::PLAIN);
+    let answer = step.answer.body.as_ref().expect("an object or a status");
+
+    let mut object = builtin::decode(kind, body.clone()).expect("cases are well typed").value;
+    if let Some(namespace) = namespace_of(&step.request.path) {
+        object["metadata"]["namespace"] = namespace.into();
+    }
+    (rules.default)(&mut object);
+    let user = User::new("admin", ["system:masters".to_owned()]);
+    let context = Context { user: &user, now: Timestamp::UNIX_EPOCH };
+    let part = part_of(&step.request.path);
+    let errors = match (step.request.method.as_str(), part) {
+        ("POST", None) => {
+            (rules.prepare_create)(&mut object, &context);
+            let mut errors = meta_errors(&object, rules);
+            errors.extend((rules.validate)(&object));
+            errors
+        }
+        (_, None) => {
+            let old = live.as_ref().expect("an update follows a create");
+            (rules.prepare_update)(&mut object, old, &context);
+            (rules.validate_update)(&object, old)
+        }
+        (_, Some(part)) => {
+            let old = live.as_ref().expect("an update follows a create");
+            let rules = rules.part(part).expect("the kind has such an endpoint");
+            (rules.prepare_update)(&mut object, old, &context);
+            (rules.validate_update)(&object, old)
+        }
+    };
+
+    if step.answer.status == 422 {
+        let causes: Vec<Value> = errors
+            .iter()
+            .map(|error| {
+                json!({
+                    "reason": error.kind.reason(), "message": error.body(), "field": error.field,
+                })
+            })
+            .collect();
+        let theirs = answer["details"]["causes"].as_array().cloned().unwrap_or_default();
+        assert_eq!(sorted(causes), sorted(theirs), "{what}");
+    } else {
+        assert_eq!(errors, [], "{what}: upstream says {answer}");
+        assert_eq!(comparable(&object), comparable(answer), "{what}");
+        *live = Some(answer.clone());
+    }
+}
+
+/// Upstream walks maps in any order.
+fn sorted(mut causes: Vec<Value>) -> Vec<Value> {
+    causes.sort_by_key(|cause| format!("{} {}", cause["field"], cause["message"]));
+    causes
+}
+
+fn meta_errors(object: &Value, rules: &Rules) -> Vec<Error> {
+    let scope = match object["metadata"].get("namespace") {
+        Some(_) => object_meta::Scope::Namespaced,
+        None => object_meta::Scope::Cluster,
+    };
+    let metadata = object["metadata"].as_object().expect("an object has metadata");
+    object_meta::validate(metadata, scope, rules.name, &Path::new("metadata"))
+}
+
+/// What follows the name of an object in a path.
+fn part_of(path: &str) -> Option<&str> {
+    let rest = path.strip_prefix("/api/v1/").or_else(|| {
+        let (_, rest) = path.strip_prefix("/apis/")?.split_once('/')?;
+        Some(rest.split_once('/')?.1)
+    })?;
+    let parts: Vec<&str> = rest.split('/').collect();
+    match parts.as_slice() {
+        ["namespaces", _, part @ ("status" | "finalize")] => Some(part),
+        ["namespaces", _, _, _, part] => Some(part),
+        ["namespaces", ..] => None,
+        [_, _, part] => Some(part),
+        _ => None,
+    }
+}
+
+fn namespace_of(path: &str) -> Option<&str> {
+    path.split_once("/namespaces/")?.1.split_once('/').map(|(namespace, _)| namespace)
+}
+
+/// Without what the server adds to every object.
+fn comparable(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        for added in ["uid", "resourceVersion", "creationTimestamp", "managedFields"] {
+            metadata.shift_remove(added);
+        }
+    }
+    object
+}

@@ -1,0 +1,142 @@
+//! What a request is about, read off its method and path alone.
+//!
+//! Authorization is decided on this, before anything is looked up: whoever may not ask is not told
+//! whether the thing exists. The reading is upstream's `RequestInfo`.
+
+use http::Method;
+
+/// What a request is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    Resource(ResourceTarget),
+    /// Anything that is no resource: `/healthz`, `/apis/apps`, `/openapi/v3`.
+    Path {
+        path: String,
+        verb: String,
+    },
+}
+
+/// An object, a collection, or a part of an object.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResourceTarget {
+    pub verb: Verb,
+    /// Empty for the core group.
+    pub group: String,
+    pub version: String,
+    /// `None` for cluster-scoped objects, and for collections across namespaces.
+    pub namespace: Option<String>,
+    pub resource: String,
+    /// Empty unless a part is meant: `status`, `log`.
+    pub subresource: String,
+    /// Empty for collections.
+    pub name: String,
+    /// What follows the subresource, as in `pods/web/proxy/a/b`.
+    pub rest: Vec<String>,
+}
+
+/// What is asked to be done, as authorization names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum Verb {
+    #[default]
+    Get,
+    List,
+    Watch,
+    Create,
+    Update,
+    Patch,
+    Delete,
+    DeleteCollection,
+    Proxy,
+}
+
+impl Verb {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verb::Get => "get",
+            Verb::List => "list",
+            Verb::Watch => "watch",
+            Verb::Create => "create",
+            Verb::Update => "update",
+            Verb::Patch => "patch",
+            Verb::Delete => "delete",
+            Verb::DeleteCollection => "deletecollection",
+            Verb::Proxy => "proxy",
+        }
+    }
+}
+
+impl Target {
+    /// Reads a request. `watch` tells whether the query asks for one, `named` whether its field
+    /// selector asks for one object by name.
+    pub fn parse(method: &Method, path: &str, watch: bool, named: Option<&str>) -> Target {
+        let other =
+            || Target::Path { path: path.to_owned(), verb: method.as_str().to_ascii_lowercase() };
+        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let (group, version, mut rest) = match parts.as_slice() {
+            ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
+            ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
+            _ => return other(),
+        };
+        let Some(mut verb) = verb_of(method) else { return other() };
+
+        // Old paths put a verb before the resource.
+        match rest {
+            ["proxy", after @ ..] if !after.is_empty() => {
+                (verb, rest) = (Verb::Proxy, after);
+            }
+            ["watch", after @ ..] if !after.is_empty() => {
+                (verb, rest) = (Verb::Watch, after);
+            }
+            ["proxy" | "watch"] => return other(),
+            _ => {}
+        }
+
+        let mut namespace = None;
+        if let ["namespaces", name, after @ ..] = rest {
+            namespace = Some((*name).to_owned());
+            // A namespace's own parts are not resources inside it.
+            if !after.is_empty() && !matches!(after[0], "status" | "finalize") {
+                rest = after;
+            }
+        }
+        let mut target = ResourceTarget {
+            verb,
+            group: group.to_owned(),
+            version: version.to_owned(),
+            namespace,
+            ..ResourceTarget::default()
+        };
+        let mut rest = rest.iter().map(|part| (*part).to_owned());
+        target.resource = rest.next().unwrap_or_default();
+        target.name = rest.next().unwrap_or_default();
+        if verb != Verb::Proxy {
+            target.subresource = rest.next().unwrap_or_default();
+        }
+        target.rest = rest.collect();
+
+        if target.name.is_empty() {
+            target.verb = match target.verb {
+                Verb::Get if watch => Verb::Watch,
+                Verb::Get => Verb::List,
+                Verb::Delete => Verb::DeleteCollection,
+                verb => verb,
+            };
+            // Asking a collection for one name is asking for that object.
+            if let (Verb::List | Verb::Watch, Some(name)) = (target.verb, named) {
+                target.name = name.to_owned();
+            }
+        }
+        Target::Resource(target)
+    }
+}
+
+fn verb_of(method: &Method) -> Option<Verb> {
+    Some(match *method {
+        Method::GET | Method::HEAD => Verb::Get,
+        Method::POST => Verb::Create,
+        Method::PUT => Verb::Update,
+        Method::PATCH => Verb::Patch,
+        Method::DELETE => Verb::Delete,
+        _ => return None,
+    })
+}
