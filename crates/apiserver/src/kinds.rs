@@ -114,6 +114,12 @@ pub struct Context<'a> {
     pub now: Timestamp,
 }
 
+impl std::fmt::Debug for Rules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rules").finish_non_exhaustive()
+    }
+}
+
 impl Rules {
     /// A kind without any rules of its own.
     pub const PLAIN: Rules = Rules {

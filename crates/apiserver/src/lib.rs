@@ -1,6 +1,10 @@
 //! From a request to a stored revision and back.
 
+pub mod body;
+pub mod catalog;
+pub mod index;
 pub mod kinds;
+pub mod resource;
 pub mod target;
 pub mod user;
 

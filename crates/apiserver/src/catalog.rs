@@ -1,0 +1,62 @@
+//! Everything that is served, as of one moment.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use kubewright_apimachinery::builtin;
+use kubewright_apimachinery::schema::crd;
+
+use crate::resource::Resource;
+
+type Rows = HashMap<Box<str>, Arc<Resource>>;
+
+/// The resources of Kubernetes itself; made once, since they never change.
+static BUILTIN: LazyLock<Rows> = LazyLock::new(|| {
+    let rows = builtin::versions().iter().flat_map(|version| &version.resources);
+    index(rows.map(Resource::builtin))
+});
+
+/// Everything that is served.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    /// Established definitions, in the order of their names.
+    pub definitions: Vec<Arc<crd::Definition>>,
+    custom: Rows,
+}
+
+impl Catalog {
+    /// What is served while these definitions are established.
+    pub fn new(
+        definitions: Vec<Arc<crd::Definition>>,
+        custom: impl IntoIterator<Item = Resource>,
+    ) -> Self {
+        Catalog { definitions, custom: index(custom) }
+    }
+
+    /// The resource of this name in this version.
+    pub fn resource(&self, group: &str, version: &str, name: &str) -> Option<&Arc<Resource>> {
+        let path = path(group, version, name);
+        BUILTIN.get(&*path).or_else(|| self.custom.get(&*path))
+    }
+
+    pub fn builtin() -> impl Iterator<Item = &'static Arc<Resource>> {
+        BUILTIN.values()
+    }
+
+    pub fn custom(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.custom.values()
+    }
+}
+
+fn index(resources: impl IntoIterator<Item = Resource>) -> Rows {
+    let row = |resource: Resource| {
+        let gvr = &resource.gvr;
+        let path = path(&gvr.group, &gvr.version, &gvr.resource);
+        (path.into_boxed_str(), Arc::new(resource))
+    };
+    resources.into_iter().map(row).collect()
+}
+
+fn path(group: &str, version: &str, name: &str) -> String {
+    format!("{group}/{version}/{name}")
+}

@@ -1,0 +1,260 @@
+//! What the server wants to know about stored bytes without reading them again.
+//!
+//! A value is JSON: the object in its hub version, with `kind` and `apiVersion`, without
+//! `resourceVersion`, which is the revision itself and is spliced in when the object is sent. A
+//! stock kube-apiserver on the same etcd reads such values, and leaves others behind (protobuf,
+//! another order of fields): these are brought into our form when they come into memory.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use kubewright_apimachinery::{json, proto};
+use kubewright_store::{Key, Rev, Revision};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The store as the server has it.
+pub type Store = kubewright_store::Store<Index>;
+
+/// A stored object.
+pub type Stored = Arc<Rev<Index>>;
+
+/// What is known of a value.
+#[derive(Debug, Default)]
+pub struct Index {
+    /// The value in our form, when the stored bytes are not.
+    foreign: Option<Bytes>,
+    /// Where `kind` and `apiVersion` end and the other fields begin.
+    body: u32,
+    /// Where `resourceVersion` belongs; zero when the value is no object.
+    splice: u32,
+    /// In the order of their keys.
+    pub labels: Labels,
+    /// What field selectors ask for, made the first time one asks.
+    fields: OnceLock<Box<[Box<str>]>>,
+}
+
+/// The labels of an object, in the order of their keys.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Labels(Box<[(Box<str>, Box<str>)]>);
+
+/// The bytes of an object in our form, and how to send them.
+#[derive(Debug, Clone, Copy)]
+pub struct Parts<'a> {
+    /// `{"kind":…,"apiVersion":…,`
+    pub type_meta: &'a [u8],
+    /// From there to where `"resourceVersion":"…",` belongs.
+    pub before: &'a [u8],
+    pub after: &'a [u8],
+}
+
+/// The fields of `metadata` that are looked at.
+#[derive(Deserialize)]
+struct Meta<'a> {
+    #[serde(borrow)]
+    uid: &'a RawValue,
+    #[serde(borrow, default)]
+    labels: Option<BTreeMap<Cow<'a, str>, Cow<'a, str>>>,
+}
+
+#[derive(Deserialize)]
+struct Object<'a> {
+    #[serde(borrow)]
+    metadata: Meta<'a>,
+}
+
+/// Looks at a value as it comes into memory. Whatever is no object of ours is kept as it is.
+pub fn extract(_key: &Key, value: &Bytes) -> Index {
+    if let Some(index) = ours(value) {
+        return index;
+    }
+    let Some(bytes) = normalized(value) else { return Index::default() };
+    let foreign = Bytes::from(bytes);
+    match ours(&foreign) {
+        Some(index) => Index { foreign: Some(foreign), ..index },
+        None => Index::default(),
+    }
+}
+
+/// The leading part of a key that names its resource: `/registry/pods/`,
+/// `/registry/example.com/widgets/`. Groups with a dot have a part of their own, and so have the
+/// two kinds that upstream keeps below `services`.
+pub fn resource_of(key: &str) -> &str {
+    let Some(rest) = key.strip_prefix(PREFIX) else { return "" };
+    let first = rest.find('/').unwrap_or(rest.len());
+    let end = match &rest[..first] {
+        "services" => second(rest, first),
+        group if group.contains('.') => second(rest, first),
+        _ => first,
+    };
+    &key[..(PREFIX.len() + end + 1).min(key.len())]
+}
+
+/// Where everything is kept, as upstream has it.
+pub const PREFIX: &str = "/registry/";
+
+fn second(rest: &str, first: usize) -> usize {
+    match rest.get(first + 1..).and_then(|rest| rest.find('/')) {
+        Some(length) => first + 1 + length,
+        None => rest.len(),
+    }
+}
+
+impl Index {
+    /// Whether the value could be read as an object.
+    pub fn is_object(&self) -> bool {
+        self.splice > 0
+    }
+
+    /// The value in our form.
+    pub fn json<'a>(&'a self, value: &'a Bytes) -> &'a Bytes {
+        self.foreign.as_ref().unwrap_or(value)
+    }
+
+    /// What field selectors of a built-in kind may ask for, in the order of its rules.
+    pub fn fields(&self, make: impl FnOnce() -> Box<[Box<str>]>) -> &[Box<str>] {
+        self.fields.get_or_init(make)
+    }
+
+    pub fn parts<'a>(&'a self, value: &'a Bytes) -> Parts<'a> {
+        let json = self.json(value);
+        let (body, splice) = (self.body as usize, self.splice as usize);
+        Parts { type_meta: &json[..body], before: &json[body..splice], after: &json[splice..] }
+    }
+}
+
+/// The object as a tree, with `resourceVersion`, in its hub version.
+///
+/// # Panics
+/// When the value is no object; see [`Index::is_object`].
+pub fn object(rev: &Rev<Index>) -> Value {
+    object_at(rev, rev.revision)
+}
+
+/// The object as it was last, at the revision of its deletion.
+pub fn object_at(rev: &Rev<Index>, revision: Revision) -> Value {
+    let json = rev.extracted.json(&rev.value);
+    let mut object: Value = serde_json::from_slice(json).expect("an object was read from it");
+    set_resource_version(&mut object, revision);
+    object
+}
+
+/// Writes the revision into an object where upstream has it, behind `uid`.
+pub fn set_resource_version(object: &mut Value, revision: Revision) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let version = Value::String(revision.to_string());
+    if let Some(slot) = metadata.get_mut("resourceVersion") {
+        *slot = version;
+        return;
+    }
+    let behind_uid = metadata.keys().position(|key| key == "uid").map(|at| at + 1);
+    let at = behind_uid.unwrap_or(metadata.len());
+    metadata.shift_insert(at, "resourceVersion".to_owned(), version);
+}
+
+/// The bytes to store: `kind` and `apiVersion` first, then everything but `resourceVersion`.
+pub fn to_bytes(object: &Value) -> Bytes {
+    let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
+    let mut bytes = Vec::with_capacity(512);
+    bytes.extend_from_slice(b"{\"kind\":");
+    bytes.extend_from_slice(json::to_string(&Value::from(text("kind"))).as_bytes());
+    bytes.extend_from_slice(b",\"apiVersion\":");
+    bytes.extend_from_slice(json::to_string(&Value::from(text("apiVersion"))).as_bytes());
+    for (key, value) in object.as_object().into_iter().flatten() {
+        if matches!(key.as_str(), "kind" | "apiVersion") {
+            continue;
+        }
+        bytes.push(b',');
+        bytes.extend_from_slice(json::to_string(&Value::from(key.as_str())).as_bytes());
+        bytes.push(b':');
+        match value {
+            Value::Object(metadata) if key == "metadata" => {
+                bytes.push(b'{');
+                let mut first = true;
+                for (key, value) in metadata {
+                    if key == "resourceVersion" {
+                        continue;
+                    }
+                    if !first {
+                        bytes.push(b',');
+                    }
+                    first = false;
+                    bytes.extend_from_slice(json::to_string(&Value::from(key.as_str())).as_bytes());
+                    bytes.push(b':');
+                    bytes.extend_from_slice(&json::to_vec(value));
+                }
+                bytes.push(b'}');
+            }
+            value => bytes.extend_from_slice(&json::to_vec(value)),
+        }
+    }
+    bytes.push(b'}');
+    Bytes::from(bytes)
+}
+
+/// Reads a value that is in our form already.
+fn ours(value: &Bytes) -> Option<Index> {
+    let body = type_meta_end(value)?;
+    let text = std::str::from_utf8(value).ok()?;
+    let object: Object<'_> = serde_json::from_str(text).ok()?;
+    let uid = object.metadata.uid.get();
+    let start = uid.as_ptr() as usize - text.as_ptr() as usize;
+    // Upstream prints `resourceVersion` behind `uid` where fields have the order of their type,
+    // and before it where they are sorted; something follows or precedes it accordingly.
+    let splice = match text.as_bytes().get(start + uid.len()) {
+        Some(b',') => start + uid.len() + 1,
+        _ => start.checked_sub("\"uid\":".len())?,
+    };
+    let labels = object.metadata.labels.unwrap_or_default();
+    let labels = labels.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+    Some(Index {
+        foreign: None,
+        body: u32::try_from(body).ok()?,
+        splice: u32::try_from(splice).ok()?,
+        labels: Labels(labels),
+        fields: OnceLock::new(),
+    })
+}
+
+/// Where the fields after `{"kind":"…","apiVersion":"…",` begin. Neither has a quote inside.
+fn type_meta_end(value: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    for start in [&b"{\"kind\":\""[..], &b",\"apiVersion\":\""[..]] {
+        let rest = value.get(at..)?.strip_prefix(start)?;
+        at += start.len() + rest.iter().position(|byte| *byte == b'"')? + 1;
+    }
+    (value.get(at) == Some(&b',')).then_some(at + 1)
+}
+
+/// Brings what another server stored into our form.
+fn normalized(value: &[u8]) -> Option<Vec<u8>> {
+    let mut object = match value.first()? {
+        b'{' => json::decode(value).ok()?.value,
+        _ => proto::decode(value).ok()?,
+    };
+    object.get_mut("metadata")?.as_object_mut()?.shift_remove("resourceVersion");
+    Some(to_bytes(&object).to_vec())
+}
+
+impl Labels {
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let found = self.0.binary_search_by(|(other, _)| (**other).cmp(key)).ok()?;
+        Some(&self.0[found].1)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (&**key, &**value))
+    }
+}
+
+impl kubewright_apimachinery::selector::label::Labels for Labels {
+    fn label(&self, key: &str) -> Option<&str> {
+        self.get(key)
+    }
+}

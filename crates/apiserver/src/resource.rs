@@ -1,0 +1,165 @@
+//! What is served: a resource in one version of its group, built in or defined by a user.
+//!
+//! One row per served version. Handlers of requests know resources only through this.
+
+use std::sync::Arc;
+
+use kubewright_apimachinery::builtin;
+use kubewright_apimachinery::gvk::{
+    GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource,
+};
+use kubewright_apimachinery::schema::crd;
+use kubewright_store::Key;
+
+use crate::index::PREFIX;
+use crate::kinds::{self, Rules};
+
+/// A resource in one version of its group.
+#[derive(Debug)]
+pub struct Resource {
+    /// Its name in paths.
+    pub gvr: GroupVersionResource,
+    /// The kind of its objects in this version.
+    pub gvk: GroupVersionKind,
+    pub list_kind: String,
+    pub singular: String,
+    pub namespaced: bool,
+    /// The version in which objects are admitted, validated and stored.
+    pub hub: GroupVersionKind,
+    /// Where its objects are kept, with a slash at the end: `/registry/pods/`.
+    pub prefix: String,
+    pub origin: Origin,
+}
+
+/// Who defined a resource.
+#[derive(Debug)]
+pub enum Origin {
+    Builtin(Builtin),
+    Custom(Custom),
+}
+
+/// A resource of Kubernetes itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Builtin {
+    pub row: &'static builtin::Resource,
+    pub kind: &'static builtin::Kind,
+    pub hub: &'static builtin::Kind,
+    pub rules: &'static Rules,
+}
+
+/// A resource that a CustomResourceDefinition defines.
+#[derive(Debug, Clone)]
+pub struct Custom {
+    pub definition: Arc<crd::Definition>,
+    /// The position of this version in the definition.
+    pub version: usize,
+    /// Tells schemas apart: objects written under another one are read through this one.
+    pub schema_hash: u64,
+}
+
+static PLAIN: Rules = Rules::PLAIN;
+
+impl Resource {
+    /// A resource of the table of built-in types.
+    pub fn builtin(row: &'static builtin::Resource) -> Self {
+        let kind = builtin::kind(row.group, row.version, row.kind).expect("it is in the table");
+        // Upstream stores some kinds in a version that is not served any more; those are read in
+        // any version, and we have types only for the served ones.
+        let hub = row
+            .storage
+            .as_ref()
+            .and_then(|storage| builtin::kind(storage.group, storage.version, row.kind))
+            .filter(|hub| builtin::resource(hub.group, hub.version, row.name).is_some())
+            .unwrap_or(kind);
+        let gvk = |kind: &builtin::Kind| GroupVersionKind::new(kind.group, kind.version, kind.kind);
+        Resource {
+            gvr: GroupVersionResource::new(row.group, row.version, row.name),
+            gvk: gvk(kind),
+            list_kind: format!("{}List", row.kind),
+            singular: row.singular.to_owned(),
+            namespaced: row.namespaced,
+            hub: gvk(hub),
+            prefix: format!("{PREFIX}{}/", directory(row.group, row.name)),
+            origin: Origin::Builtin(Builtin {
+                row,
+                kind,
+                hub,
+                rules: kinds::rules(hub.group, row.kind).unwrap_or(&PLAIN),
+            }),
+        }
+    }
+
+    pub fn group_resource(&self) -> GroupResource {
+        self.gvr.group_resource()
+    }
+
+    pub fn group_kind(&self) -> GroupKind {
+        self.gvk.group_kind()
+    }
+
+    pub fn group_version(&self) -> GroupVersion {
+        self.gvr.group_version()
+    }
+
+    /// Where one object is kept. `namespace` is given exactly for namespaced resources.
+    pub fn key(&self, namespace: Option<&str>, name: &str) -> Key {
+        Key::from(format!("{}{name}", self.prefix_in(namespace)))
+    }
+
+    /// What the keys of all objects begin with, or of those in one namespace.
+    pub fn prefix_in(&self, namespace: Option<&str>) -> String {
+        match namespace {
+            Some(namespace) => format!("{}{namespace}/", self.prefix),
+            None => self.prefix.clone(),
+        }
+    }
+
+    /// Whether it can be asked to do this: `create`, `watch`.
+    pub fn has_verb(&self, verb: &str) -> bool {
+        match &self.origin {
+            Origin::Builtin(builtin) => builtin.row.verbs.contains(&verb),
+            Origin::Custom(_) => true,
+        }
+    }
+
+    /// Whether an endpoint below its objects can be asked to do this.
+    pub fn has_part(&self, part: &str, verb: &str) -> bool {
+        match &self.origin {
+            Origin::Builtin(builtin) => {
+                let mut parts = builtin.row.subresources.iter();
+                parts.any(|row| row.name == part && row.verbs.contains(&verb))
+            }
+            Origin::Custom(custom) => {
+                let parts = custom.version().subresources.as_ref();
+                matches!(verb, "get" | "patch" | "update")
+                    && match part {
+                        "status" => parts.is_some_and(|parts| parts.status),
+                        "scale" => parts.is_some_and(|parts| parts.scale.is_some()),
+                        _ => false,
+                    }
+            }
+        }
+    }
+}
+
+impl Custom {
+    pub fn version(&self) -> &crd::Version {
+        &self.definition.versions()[self.version]
+    }
+}
+
+/// Where upstream keeps a built-in resource. Some kept their first name; two servers that
+/// extended the API early kept their group.
+fn directory(group: &str, resource: &str) -> String {
+    match (group, resource) {
+        ("", "replicationcontrollers") => "controllers".to_owned(),
+        ("", "endpoints") => "services/endpoints".to_owned(),
+        ("", "services") => "services/specs".to_owned(),
+        ("", "nodes") => "minions".to_owned(),
+        ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
+        ("apiextensions.k8s.io" | "apiregistration.k8s.io", resource) => {
+            format!("{group}/{resource}")
+        }
+        (_, resource) => resource.to_owned(),
+    }
+}
