@@ -1,5 +1,185 @@
-//! ReplicationControllers.
+//! ReplicationControllers: so many pods of a template at all times; what ReplicaSets grew out of.
 
-use super::Rules;
+use k8s_openapi::api::core::v1::{
+    PodTemplateSpec, ReplicationController, ReplicationControllerSpec, ReplicationControllerStatus,
+};
+use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::selector::label::Selector;
+use serde_json::{Value, json};
 
-pub(super) const RULES: Rules = Rules::PLAIN;
+use super::{Context, Field, Part, Rules, pod_spec, typed};
+
+pub(super) const RULES: Rules = Rules {
+    default,
+    prepare_create,
+    prepare_update,
+    validate,
+    validate_update,
+    parts: &[("status", STATUS)],
+    reset: &["status"],
+    fields: &[Field::Made("status.replicas", replicas)],
+    ..Rules::PLAIN
+};
+
+const STATUS: Part = Part {
+    prepare_update: prepare_status_update,
+    validate_update: validate_status_update,
+    reset: &["spec"],
+    ..Part::PLAIN
+};
+
+/// Annotations under which a conversion kept what it could not convert.
+const NON_CONVERTIBLE: &str = "non-convertible.kubernetes.io/";
+
+fn default(object: &mut Value) {
+    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+        let labels = spec.get("template").and_then(|template| template["metadata"].get("labels"));
+        let labels = labels.cloned();
+        if let Some(labels) = &labels {
+            pod_spec::fill(spec, "selector", labels.clone());
+        }
+        pod_spec::fill(spec, "replicas", 1);
+        if let Some(template) = spec.get_mut("template") {
+            pod_spec::default_template(template);
+        }
+        if let (Some(labels), Some(metadata)) = (labels, object["metadata"].as_object_mut()) {
+            pod_spec::fill(metadata, "labels", labels);
+        }
+    }
+}
+
+fn prepare_create(object: &mut Value, _: &Context<'_>) {
+    object["status"] = json!({ "replicas": 0 });
+    object["metadata"]["generation"] = 1.into();
+}
+
+fn prepare_update(object: &mut Value, old: &Value, _: &Context<'_>) {
+    object["status"] = old["status"].clone();
+    let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
+    let changed = object["spec"] != old["spec"];
+    object["metadata"]["generation"] = (generation + i64::from(changed)).into();
+}
+
+fn prepare_status_update(object: &mut Value, old: &Value, _: &Context<'_>) {
+    object["spec"] = old["spec"].clone();
+    object["metadata"]["generation"] = old["metadata"]["generation"].clone();
+}
+
+fn validate(object: &Value) -> Vec<Error> {
+    let controller: ReplicationController = typed(object);
+    check(&controller.spec.unwrap_or_default(), None)
+}
+
+fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
+    let (new, old): (ReplicationController, ReplicationController) = (typed(object), typed(old));
+    let (spec, old_spec) = (new.spec.unwrap_or_default(), old.spec.unwrap_or_default());
+    let mut errors = check(&spec, old_spec.template.as_ref());
+    for (key, value) in old.metadata.annotations.iter().flatten() {
+        let Some(field) = key.strip_prefix(NON_CONVERTIBLE) else { continue };
+        if !field.contains("selector") {
+            let mut error = Error::not_found(&Path::new(field), value.as_str());
+            error.detail = "unknown non-convertible field".to_owned();
+            errors.push(error);
+        } else if spec.selector != old_spec.selector {
+            let at = Path::new("spec");
+            errors.push(Error::invalid(
+                &at.child("selector"),
+                json!(spec.selector),
+                "cannot update non-convertible selector",
+            ));
+        }
+    }
+    errors
+}
+
+fn check(spec: &ReplicationControllerSpec, old: Option<&PodTemplateSpec>) -> Vec<Error> {
+    let at = Path::new("spec");
+    let mut errors = Vec::new();
+    errors
+        .extend(non_negative(spec.min_ready_seconds.map(i64::from), &at.child("minReadySeconds")));
+    let selector = Selector::from_labels(spec.selector.iter().flatten());
+    if selector.is_everything() {
+        errors.push(Error::required(&at.child("selector"), ""));
+    }
+    errors.extend(non_negative(spec.replicas.map(i64::from), &at.child("replicas")));
+
+    let at = at.child("template");
+    let Some(template) = &spec.template else {
+        errors.push(Error::required(&at, ""));
+        return errors;
+    };
+    let labels = template.metadata.as_ref().and_then(|metadata| metadata.labels.as_ref());
+    if !selector.matches(&labels) {
+        errors.push(Error::invalid(
+            &at.child("metadata").child("labels"),
+            json!(labels),
+            "`selector` does not match template `labels`",
+        ));
+    }
+    errors.extend(pod_spec::validate_template(template, old, &at));
+    let at = at.child("spec");
+    if let Some(pod) = &template.spec {
+        let policy = pod.restart_policy.as_deref().unwrap_or_default();
+        if policy != "Always" {
+            errors.push(Error::not_supported(&at.child("restartPolicy"), policy, &["Always"]));
+        }
+        if pod.active_deadline_seconds.is_some() {
+            errors.push(Error::forbidden(
+                &at.child("activeDeadlineSeconds"),
+                "activeDeadlineSeconds in ReplicationController is not Supported",
+            ));
+        }
+    }
+    errors
+}
+
+fn validate_status_update(object: &Value, _: &Value) -> Vec<Error> {
+    let controller: ReplicationController = typed(object);
+    let ReplicationControllerStatus {
+        replicas,
+        fully_labeled_replicas,
+        ready_replicas,
+        available_replicas,
+        observed_generation,
+        ..
+    } = controller.status.unwrap_or_default();
+    let at = Path::new("status");
+    let counts = [
+        ("fullyLabeledReplicas", fully_labeled_replicas),
+        ("readyReplicas", ready_replicas),
+        ("availableReplicas", available_replicas),
+    ];
+    let mut errors = Vec::new();
+    errors.extend(non_negative(Some(replicas.into()), &at.child("replicas")));
+    for (name, count) in counts {
+        errors.extend(non_negative(count.map(i64::from), &at.child(name)));
+    }
+    errors.extend(non_negative(observed_generation, &at.child("observedGeneration")));
+    for (name, count) in counts {
+        if let Some(count) = count.filter(|count| *count > replicas) {
+            errors.push(Error::invalid(
+                &at.child(name),
+                count,
+                "cannot be greater than status.replicas",
+            ));
+        }
+    }
+    if let Some(available) = available_replicas.filter(|n| *n > ready_replicas.unwrap_or_default())
+    {
+        errors.push(Error::invalid(
+            &at.child("availableReplicas"),
+            available,
+            "cannot be greater than readyReplicas",
+        ));
+    }
+    errors
+}
+
+fn non_negative(value: Option<i64>, path: &Path<'_>) -> Option<Error> {
+    let value = value.filter(|value| *value < 0)?;
+    Some(Error::invalid(path, value, "must be greater than or equal to 0"))
+}
+
+fn replicas(object: &Value) -> String {
+    object["status"]["replicas"].as_i64().unwrap_or_default().to_string()
+}

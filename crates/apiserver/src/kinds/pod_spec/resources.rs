@@ -1,0 +1,92 @@
+//! Amounts of resources, and what the containers of a pod need of them together.
+
+use std::collections::BTreeMap;
+
+use kubewright_apimachinery::quantity::Quantity;
+use serde_json::Value;
+
+pub(in crate::kinds) const CPU: &str = "cpu";
+pub(in crate::kinds) const MEMORY: &str = "memory";
+pub(in crate::kinds) const HUGE_PAGES_PREFIX: &str = "hugepages-";
+const NATIVE_NAMESPACE: &str = "kubernetes.io/";
+
+/// Amounts by resource.
+pub(in crate::kinds) type Amounts = BTreeMap<String, Quantity>;
+
+/// What one container needs, and when.
+pub(in crate::kinds) enum Need {
+    /// As long as the pod runs.
+    Always(Amounts),
+    /// Before the others start, beside the lasting ones that were started before it.
+    AtFirst(Amounts),
+    /// From its turn among the init containers on, as long as the pod runs.
+    FromThenOn(Amounts),
+}
+
+/// Reads amounts of a tree in normal form.
+pub(in crate::kinds) fn amounts(list: Option<&Value>) -> Amounts {
+    let list = list.and_then(Value::as_object).into_iter().flatten();
+    list.filter_map(|(name, amount)| Some((name.clone(), Quantity::from_value(amount).ok()?)))
+        .collect()
+}
+
+/// What all containers of a pod need together: the most that is in use at any one time.
+pub(in crate::kinds) fn total(needs: impl IntoIterator<Item = Need>) -> Amounts {
+    let mut total = Amounts::new();
+    let mut lasting = Amounts::new();
+    let mut at_first = Amounts::new();
+    for need in needs {
+        match need {
+            Need::Always(amounts) => add(&mut total, &amounts),
+            Need::AtFirst(mut amounts) => {
+                add(&mut amounts, &lasting);
+                raise(&mut at_first, &amounts);
+            }
+            Need::FromThenOn(amounts) => {
+                add(&mut total, &amounts);
+                add(&mut lasting, &amounts);
+                raise(&mut at_first, &lasting);
+            }
+        }
+    }
+    raise(&mut total, &at_first);
+    total
+}
+
+fn add(sum: &mut Amounts, amounts: &Amounts) {
+    for (name, amount) in amounts {
+        match sum.get_mut(name) {
+            Some(sum) => sum.add(amount),
+            None => {
+                sum.insert(name.clone(), amount.clone());
+            }
+        }
+    }
+}
+
+fn raise(most: &mut Amounts, amounts: &Amounts) {
+    for (name, amount) in amounts {
+        if most.get(name).is_none_or(|most| amount > most) {
+            most.insert(name.clone(), amount.clone());
+        }
+    }
+}
+
+pub(in crate::kinds) fn is_huge_page(name: &str) -> bool {
+    name.starts_with(HUGE_PAGES_PREFIX)
+}
+
+/// A resource that Kubernetes itself knows: one without a domain, or of its own.
+pub(in crate::kinds) fn is_native(name: &str) -> bool {
+    !name.contains('/') || name.contains(NATIVE_NAMESPACE)
+}
+
+/// More may be promised of it than there is.
+pub(in crate::kinds) fn is_overcommit_allowed(name: &str) -> bool {
+    is_native(name) && !is_huge_page(name)
+}
+
+/// Can be asked for a pod as a whole.
+pub(in crate::kinds) fn is_pod_level(name: &str) -> bool {
+    matches!(name, CPU | MEMORY) || is_huge_page(name)
+}
