@@ -2,11 +2,14 @@
 
 pub mod body;
 pub mod catalog;
+pub mod discovery;
+pub mod document;
 pub mod index;
 pub mod kinds;
 pub mod resource;
 pub mod target;
 pub mod user;
+pub mod version;
 
 #[cfg(test)]
 #[path = "../../apimachinery/src/fixtures.rs"]

@@ -1,0 +1,173 @@
+//! Documents about the API itself: how they are asked for, and how they are answered.
+//!
+//! Discovery, OpenAPI and the version are not resources, but clients negotiate and cache them as
+//! carefully. What they have in common is here; what they say is not.
+
+mod accept;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
+use kubewright_apimachinery::builtin::{self, Kind};
+use kubewright_apimachinery::status::Status;
+use kubewright_apimachinery::{json, proto, yaml};
+use serde_json::Value;
+use sha2::{Digest, Sha512};
+
+pub use accept::Clause;
+
+/// A document, or why there is none. A failure is still to be put in the client's media type.
+pub type Answer = Result<Response<Bytes>, Box<Status>>;
+
+/// How a document is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    Json,
+    Yaml,
+    Protobuf,
+}
+
+impl Encoding {
+    /// In the order of preference.
+    pub const ALL: [Encoding; 3] = [Encoding::Json, Encoding::Yaml, Encoding::Protobuf];
+
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Encoding::Json => "application/json",
+            Encoding::Yaml => "application/yaml",
+            Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
+        }
+    }
+}
+
+/// What is asked of a document, apart from which one it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    parts: &'a Parts,
+}
+
+impl<'a> Question<'a> {
+    pub fn new(parts: &'a Parts) -> Self {
+        Question { parts }
+    }
+
+    pub fn path(self) -> &'a str {
+        self.parts.uri.path()
+    }
+
+    pub fn query(self) -> &'a str {
+        self.parts.uri.query().unwrap_or_default()
+    }
+
+    /// The value of a header; empty when there is none, or none that is text.
+    pub fn header(self, name: &HeaderName) -> &'a str {
+        self.parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// The first encoding that the client likes best among the clauses that `allows` admits.
+    /// Without an `Accept` header it is JSON.
+    pub fn encoding(self, allows: impl Fn(&Clause<'_>) -> bool) -> Option<Encoding> {
+        let header = self.header(&ACCEPT);
+        if header.is_empty() {
+            return allows(&Clause::default()).then_some(Encoding::Json);
+        }
+        accept::parse(header).into_iter().find_map(|clause| {
+            let named =
+                Encoding::ALL.into_iter().find(|encoding| clause.names(encoding.media_type()))?;
+            allows(&clause).then_some(named)
+        })
+    }
+
+    /// The encoding of a document that has only one form. Fails when no clause asks for that.
+    pub fn plain_encoding(self) -> Result<Encoding, Box<Status>> {
+        let types = Encoding::ALL.map(Encoding::media_type);
+        self.encoding(|clause| clause.is_plain())
+            .ok_or_else(|| Box::new(Status::not_acceptable(&types)))
+    }
+
+    /// Fails as upstream's router does, which knows documents by method and media type and
+    /// overlooks the parameters of the latter.
+    pub fn routed(self, types: &[&str]) -> Result<(), Box<Status>> {
+        let method = self.parts.method.as_str();
+        if self.parts.method != Method::GET {
+            return Err(Box::new(Status::generic(405, method, "")));
+        }
+        let header = self.header(&ACCEPT);
+        let named = |part: &str| {
+            let name = part.split(';').next().unwrap_or_default().trim();
+            name == "*/*" || types.contains(&name)
+        };
+        if header.is_empty() || header.split(',').any(named) {
+            return Ok(());
+        }
+        let said =
+            format!("406: Not Acceptable\n\nAvailable representations: {}", types.join(", "));
+        Err(Box::new(Status::generic(406, method, &said)))
+    }
+
+    /// Whether a person seems to be reading.
+    pub fn is_pretty(self) -> bool {
+        let asked = form_urlencoded::parse(self.query().as_bytes())
+            .find(|(name, value)| name == "pretty" && !value.is_empty());
+        if let Some((_, value)) = asked {
+            return matches!(&*value, "1" | "t" | "T" | "true" | "TRUE" | "True");
+        }
+        let agent = self.header(&USER_AGENT);
+        ["curl", "Wget", "Mozilla/5.0"].iter().any(|reader| agent.starts_with(reader))
+    }
+}
+
+/// The bytes of an object of a built-in kind, which says its own version and kind.
+///
+/// # Panics
+/// When the value is not in the kind's normal form.
+pub fn encode(kind: &Kind, value: &Value, encoding: Encoding, pretty: bool) -> Bytes {
+    match encoding {
+        Encoding::Json if pretty => json::to_string_pretty(value).into(),
+        Encoding::Json => {
+            let mut text = json::to_vec(value);
+            text.push(b'\n');
+            text.into()
+        }
+        Encoding::Yaml => yaml::to_string(value).into(),
+        Encoding::Protobuf => {
+            let message = proto::encode_message(kind.ty(), value)
+                .expect("documents have protobuf encodings and are made in normal form");
+            let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
+            proto::seal(text("apiVersion"), text("kind"), &message).into()
+        }
+    }
+}
+
+/// The built-in kind that a document is of.
+///
+/// # Panics
+/// When there is none.
+pub fn kind_of(group: &str, version: &str, kind: &str) -> &'static Kind {
+    builtin::kind(group, version, kind).expect("the kinds of documents are built in")
+}
+
+/// An answer with a body.
+pub fn respond(content_type: &'static str, body: impl Into<Bytes>) -> Response<Bytes> {
+    let mut response = Response::new(body.into());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// What tells one content from another: upstream's choice, so that tags are the same.
+pub fn hash(content: &[u8]) -> String {
+    format!("{:X}", Bytes::copy_from_slice(&Sha512::digest(content)))
+}
+
+/// What there is at a path that nobody knows.
+pub fn page_not_found() -> Response<Bytes> {
+    let mut response = respond("text/plain; charset=utf-8", "404 page not found\n");
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response
+        .headers_mut()
+        .insert(http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
