@@ -17,6 +17,7 @@ mod csi;
 mod daemon_set;
 mod deployment;
 mod device;
+mod edit;
 mod endpoint_slice;
 mod endpoints;
 mod event;
@@ -200,7 +201,7 @@ pub fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
         ("certificates.k8s.io", "CertificateSigningRequest") => &certificate_signing_request::RULES,
         ("coordination.k8s.io", "Lease") => &lease::RULES,
         ("discovery.k8s.io", "EndpointSlice") => &endpoint_slice::RULES,
-        ("events.k8s.io", "Event") => &event::RULES,
+        ("events.k8s.io", "Event") => &event::STRICT,
         ("flowcontrol.apiserver.k8s.io", "FlowSchema") => &flow_control::SCHEMA,
         ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => &flow_control::LEVEL,
         ("networking.k8s.io", "IPAddress") => &ip_address::RULES,

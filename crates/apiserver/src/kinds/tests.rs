@@ -1,24 +1,46 @@
 //! Replays what upstream made of objects: accepted ones must come out the same, refused ones must
 //! be refused for the same causes.
 
+use std::panic;
+
 use jiff::Timestamp;
-use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::gvk::GroupVersion;
 use kubewright_apimachinery::name::object_meta;
+use kubewright_apimachinery::{builtin, conversion};
 use serde_json::{Value, json};
 
 use super::{Context, Rules};
-use crate::fixtures::{self, Step};
+use crate::fixtures::{self, Case, Step};
 use crate::user::User;
+
+/// Kinds that do not warn about their pods yet; docs/validation.md has them.
+const SILENT: [&str; 9] = [
+    "CronJob",
+    "DaemonSet",
+    "Deployment",
+    "Job",
+    "Pod",
+    "PodTemplate",
+    "ReplicaSet",
+    "ReplicationController",
+    "StatefulSet",
+];
 
 #[test]
 fn kinds_default_and_validate_as_upstream_s() {
-    for case in fixtures::load("kinds") {
-        let mut live = None;
-        for (index, step) in case.steps.iter().enumerate() {
-            let what = format!("kinds/{} step {}: {}", case.name, index + 1, step.request.path);
-            check(step, &mut live, &what);
-        }
+    let cases = fixtures::load("kinds");
+    // One kind that is wrong should not hide the others.
+    let failed = cases.iter().filter(|case| panic::catch_unwind(|| replay(case)).is_err());
+    let failed: Vec<&str> = failed.map(|case| case.name.as_str()).collect();
+    assert_eq!(failed, [""; 0], "see above");
+}
+
+fn replay(case: &Case) {
+    let mut live = None;
+    for (index, step) in case.steps.iter().enumerate() {
+        let what = format!("kinds/{} step {}: {}", case.name, index + 1, step.request.path);
+        check(step, &mut live, &what);
     }
 }
 
@@ -35,9 +57,11 @@ fn check(step: &Step, live: &mut Option<Value>, what: &str) {
         object["metadata"]["namespace"] = namespace.into();
     }
     (rules.default)(&mut object);
+    let mut object = in_hub(object);
     let user = User::new("admin", ["system:masters".to_owned()]);
     let context = Context { user: &user, now: Timestamp::UNIX_EPOCH };
     let part = part_of(&step.request.path);
+    let part = part.map(|part| rules.part(part).expect("the kind has such an endpoint"));
     let errors = match (step.request.method.as_str(), part) {
         ("POST", None) => {
             (rules.prepare_create)(&mut object, &context);
@@ -52,9 +76,8 @@ fn check(step: &Step, live: &mut Option<Value>, what: &str) {
         }
         (_, Some(part)) => {
             let old = live.as_ref().expect("an update follows a create");
-            let rules = rules.part(part).expect("the kind has such an endpoint");
-            (rules.prepare_update)(&mut object, old, &context);
-            (rules.validate_update)(&object, old)
+            (part.prepare_update)(&mut object, old, &context);
+            (part.validate_update)(&object, old)
         }
     };
 
@@ -71,8 +94,14 @@ fn check(step: &Step, live: &mut Option<Value>, what: &str) {
         assert_eq!(sorted(causes), sorted(theirs), "{what}");
     } else {
         assert_eq!(errors, [], "{what}: upstream says {answer}");
-        assert_eq!(comparable(&object), comparable(answer), "{what}");
-        *live = Some(answer.clone());
+        let answer = in_hub(answer.clone());
+        assert_eq!(comparable(&object), comparable(&answer), "{what}");
+        let warnings = part.map_or(rules.warnings, |part| part.warnings);
+        let old = live.as_ref().filter(|_| step.request.method != "POST");
+        if !SILENT.contains(&text("kind")) {
+            assert_eq!(warnings(&object, old), step.answer.warnings, "{what}");
+        }
+        *live = Some(answer);
     }
 }
 
@@ -108,7 +137,20 @@ fn part_of(path: &str) -> Option<&str> {
 }
 
 fn namespace_of(path: &str) -> Option<&str> {
-    path.split_once("/namespaces/")?.1.split_once('/').map(|(namespace, _)| namespace)
+    let (namespace, rest) = path.split_once("/namespaces/")?.1.split_once('/')?;
+    // These are endpoints of the namespace itself.
+    (!matches!(rest, "status" | "finalize")).then_some(namespace)
+}
+
+/// The object in the version that its rules are for.
+fn in_hub(object: Value) -> Value {
+    let hub = match (object["apiVersion"].as_str(), object["kind"].as_str()) {
+        (Some("events.k8s.io/v1"), Some("Event")) => ("", "v1"),
+        (Some("autoscaling/v1"), Some("HorizontalPodAutoscaler")) => ("autoscaling", "v2"),
+        _ => return object,
+    };
+    let hub = GroupVersion { group: hub.0.to_owned(), version: hub.1.to_owned() };
+    conversion::convert(object, &hub).expect("the two versions say the same")
 }
 
 /// Without what the server adds to every object.
