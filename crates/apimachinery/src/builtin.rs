@@ -8,6 +8,7 @@
 mod base64;
 mod decode;
 mod draft;
+mod equality;
 mod go;
 #[cfg(test)]
 mod random;
@@ -22,6 +23,7 @@ use serde_json::Value;
 
 pub use decode::{DecodeError, decode, decode_as};
 pub(crate) use draft::{Draft, zero_of};
+pub use equality::{equal, equal_member};
 pub use go::Place;
 #[cfg(test)]
 pub(crate) use random::Maker;

@@ -10,6 +10,8 @@
 mod admission_policy;
 mod api_service;
 mod certificate_signing_request;
+mod change;
+mod check;
 mod config_map;
 mod controller_revision;
 mod cron_job;
@@ -41,6 +43,7 @@ mod priority_class;
 mod rbac;
 mod replica_set;
 mod replication_controller;
+mod resource_name;
 mod resource_quota;
 mod runtime_class;
 mod secret;
