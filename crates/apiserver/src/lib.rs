@@ -4,6 +4,7 @@ pub mod body;
 pub mod catalog;
 pub mod discovery;
 pub mod document;
+pub mod edge;
 pub mod index;
 pub mod kinds;
 pub mod resource;
