@@ -1,10 +1,10 @@
 //! From a request to a stored revision and back.
 
+pub mod allocate;
 pub mod body;
 pub mod catalog;
 pub mod discovery;
 pub mod document;
-pub mod edge;
 pub mod index;
 pub mod kinds;
 pub mod resource;

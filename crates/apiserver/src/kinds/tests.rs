@@ -1,6 +1,7 @@
 //! Replays what upstream made of objects: accepted ones must come out the same, refused ones must
 //! be refused for the same causes.
 
+use std::net::Ipv4Addr;
 use std::panic;
 
 use jiff::Timestamp;
@@ -10,7 +11,8 @@ use kubewright_apimachinery::name::object_meta;
 use kubewright_apimachinery::{builtin, conversion};
 use serde_json::{Value, json};
 
-use super::{Context, Rules};
+use super::{Context, Rules, ip};
+use crate::allocate::{Families, Family, PortPlace, Refusal, plan_create, plan_update};
 use crate::fixtures::{self, Case, Step};
 use crate::user::User;
 
@@ -64,6 +66,12 @@ fn check(step: &Step, live: &mut Option<Value>, what: &str) {
     let user = User::new("admin", ["system:masters".to_owned()]);
     let context = Context { user: &user, now: Timestamp::UNIX_EPOCH };
     let part = part_of(&step.request.path);
+    if (text("kind"), part) == ("Service", None) {
+        let old = live.as_ref().filter(|_| step.request.method != "POST");
+        if let Err(refusal) = allocate(&mut object, old, answer) {
+            return check_refusal(&refusal, step, what);
+        }
+    }
     let part = part.map(|part| rules.part(part).expect("the kind has such an endpoint"));
     let errors = match (step.request.method.as_str(), part) {
         ("POST", None) => {
@@ -86,16 +94,7 @@ fn check(step: &Step, live: &mut Option<Value>, what: &str) {
     };
 
     if step.answer.status == 422 {
-        let causes: Vec<Value> = errors
-            .iter()
-            .map(|error| {
-                json!({
-                    "reason": error.kind.reason(), "message": error.body(), "field": error.field,
-                })
-            })
-            .collect();
-        let theirs = answer["details"]["causes"].as_array().cloned().unwrap_or_default();
-        assert_eq!(sorted(causes), sorted(theirs), "{what}");
+        check_causes(&errors, answer, what);
     } else {
         assert_eq!(errors, [], "{what}: upstream says {answer}");
         let answer = in_hub(answer.clone());
@@ -106,6 +105,49 @@ fn check(step: &Step, live: &mut Option<Value>, what: &str) {
             assert_eq!(warnings(&object, old), step.answer.warnings, "{what}");
         }
         *live = Some(answer);
+    }
+}
+
+fn check_causes(errors: &[Error], answer: &Value, what: &str) {
+    let ours = errors.iter().map(|error| {
+        json!({"reason": error.kind.reason(), "message": error.body(), "field": error.field})
+    });
+    let theirs = answer["details"]["causes"].as_array().cloned().unwrap_or_default();
+    assert_eq!(sorted(ours.collect()), sorted(theirs), "{what}");
+}
+
+/// Gives a Service what upstream gave it.
+fn allocate(object: &mut Value, old: Option<&Value>, answer: &Value) -> Result<(), Refusal> {
+    let families = Families::single(Family::V4);
+    let plan = match old {
+        None => plan_create(object, families)?,
+        Some(old) => plan_update(object, old, families)?,
+    };
+    let given = |at: String| answer.pointer(&at).cloned().unwrap_or_default();
+    let addresses = plan.addresses.iter().map(|wish| {
+        let address = given(format!("/spec/clusterIPs/{}", wish.index));
+        wish.address.or_else(|| ip::parse(address.as_str()?)).unwrap_or(Ipv4Addr::LOCALHOST.into())
+    });
+    let ports = plan.ports.iter().map(|wish| {
+        let port = match &wish.place {
+            PortPlace::HealthCheck => given("/spec/healthCheckNodePort".to_owned()),
+            PortPlace::Ports(at) => given(format!("/spec/ports/{}/nodePort", at[0])),
+        };
+        wish.port.or_else(|| i32::try_from(port.as_i64()?).ok()).unwrap_or(1)
+    });
+    plan.grant(object, &addresses.collect::<Vec<_>>(), &ports.collect::<Vec<_>>());
+    Ok(())
+}
+
+fn check_refusal(refusal: &Refusal, step: &Step, what: &str) {
+    let answer = step.answer.body.as_ref().expect("a status");
+    match refusal {
+        Refusal::Invalid(errors) => check_causes(errors, answer, what),
+        Refusal::Internal(text) => {
+            assert_eq!(step.answer.status, 500, "{what}");
+            let message = answer["message"].as_str().unwrap_or_default();
+            assert!(message.ends_with(text), "{what}: {text} is not {message}");
+        }
     }
 }
 
