@@ -5,8 +5,10 @@ pub mod body;
 pub mod catalog;
 pub mod discovery;
 pub mod document;
+pub mod encode;
 pub mod index;
 pub mod kinds;
+pub mod negotiate;
 pub mod resource;
 pub mod target;
 pub mod user;
@@ -15,3 +17,6 @@ pub mod version;
 #[cfg(test)]
 #[path = "../../apimachinery/src/fixtures.rs"]
 mod fixtures;
+
+#[cfg(test)]
+mod sample;

@@ -1,0 +1,376 @@
+//! In which form an answer goes out: the client's `Accept` against what an endpoint can give.
+//!
+//! The rules are upstream's, down to which of its two layers refuses. Built-in endpoints are
+//! routes, and a router looks at the bare media types first; what passes is matched again, now
+//! with parameters, which ask for another view of the object (`as=Table`) or for a stream.
+//! Failures are negotiated apart: they know no views, and are sent in any case.
+
+#[cfg(test)]
+mod tests;
+
+use http::HeaderMap;
+use http::header::{ACCEPT, USER_AGENT};
+use kubewright_apimachinery::status::Status;
+use kubewright_apimachinery::table::Include;
+
+use crate::resource::{Origin, Resource};
+
+/// How an answer is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Format {
+    pub encoding: Encoding,
+    pub view: View,
+    /// How a failure is written, should there be one.
+    pub failure: Encoding,
+}
+
+/// An encoding of objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Encoding {
+    Json,
+    /// Over lines, for people.
+    JsonPretty,
+    Yaml,
+    Protobuf,
+}
+
+/// What of an object is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum View {
+    Object,
+    Table {
+        version: MetaVersion,
+        /// How much of each object goes into its row, or the word that says nothing about it:
+        /// upstream complains about that only when it has an object to show.
+        include: Result<Include, Box<str>>,
+    },
+    PartialObjectMetadata(MetaVersion),
+    PartialObjectMetadataList(MetaVersion),
+}
+
+/// A version of `meta.k8s.io`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MetaVersion {
+    V1,
+    V1Beta1,
+}
+
+/// What an endpoint can answer with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Custom resources have no protobuf, and no route of their own.
+    pub custom: bool,
+    /// Reviews and bindings have no rows.
+    pub table: bool,
+    /// Collections can be watched.
+    pub collection: bool,
+}
+
+/// What a client accepts.
+#[derive(Debug, Clone, Default)]
+pub struct Accept {
+    /// As it came; empty when the client did not say.
+    header: String,
+    /// In the order of preference.
+    clauses: Vec<Clause>,
+    /// Whether a person reads the answer.
+    pretty: bool,
+    /// The value of `includeObject`.
+    include: String,
+}
+
+#[derive(Debug, Clone)]
+struct Clause {
+    ty: String,
+    subtype: String,
+    quality: f64,
+    parameters: Vec<(String, String)>,
+}
+
+/// The order in which upstream offers them.
+const OFFERED: [Encoding; 3] = [Encoding::Json, Encoding::Yaml, Encoding::Protobuf];
+
+impl Format {
+    /// JSON without any views: what a client gets that does not say what it wants.
+    pub const JSON: Format =
+        Format { encoding: Encoding::Json, view: View::Object, failure: Encoding::Json };
+
+    /// Whether events can be sent this way.
+    ///
+    /// # Errors
+    /// YAML has no frames.
+    pub fn check_stream(&self) -> Result<(), Box<Status>> {
+        match self.encoding {
+            Encoding::Yaml => Err(Box::new(Status::not_acceptable(&STREAMS))),
+            _ => Ok(()),
+        }
+    }
+}
+
+const STREAMS: [&str; 2] =
+    ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+
+impl Encoding {
+    /// The value of `Content-Type`.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Encoding::Json | Encoding::JsonPretty => "application/json",
+            Encoding::Yaml => "application/yaml",
+            Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
+        }
+    }
+
+    fn subtype(self) -> &'static str {
+        &self.media_type()["application/".len()..]
+    }
+
+    fn has_stream(self) -> bool {
+        self != Encoding::Yaml
+    }
+
+    fn readable(self, pretty: bool) -> Self {
+        match self {
+            Encoding::Json if pretty => Encoding::JsonPretty,
+            other => other,
+        }
+    }
+}
+
+impl MetaVersion {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MetaVersion::V1 => "v1",
+            MetaVersion::V1Beta1 => "v1beta1",
+        }
+    }
+
+    /// `meta.k8s.io/v1`
+    pub fn api_version(self) -> &'static str {
+        match self {
+            MetaVersion::V1 => "meta.k8s.io/v1",
+            MetaVersion::V1Beta1 => "meta.k8s.io/v1beta1",
+        }
+    }
+}
+
+impl Endpoint {
+    /// The objects of a resource one by one, or their collection.
+    pub fn of(resource: &Resource, collection: bool) -> Self {
+        let custom = matches!(resource.origin, Origin::Custom(_));
+        Endpoint { custom, table: true, collection }
+    }
+
+    /// The same for what has no rows: reviews, bindings, evictions, tokens.
+    pub fn without_table(self) -> Self {
+        Endpoint { table: false, ..self }
+    }
+
+    /// What a router lets through.
+    fn routed(self) -> Vec<&'static str> {
+        let streams = if self.collection { &STREAMS[..] } else { &[] };
+        OFFERED.into_iter().map(Encoding::media_type).chain(streams.iter().copied()).collect()
+    }
+}
+
+impl Accept {
+    /// Reads what a request says about its answer.
+    pub fn of(headers: &HeaderMap, query: &str) -> Self {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let header = text(ACCEPT).unwrap_or_default().to_owned();
+        Accept {
+            clauses: clauses(&header),
+            header,
+            pretty: is_pretty(query, text(USER_AGENT).unwrap_or_default()),
+            include: parameter(query, "includeObject").unwrap_or_default(),
+        }
+    }
+
+    /// How an endpoint answers.
+    ///
+    /// # Errors
+    /// It can give nothing of what the client accepts.
+    pub fn format(&self, endpoint: Endpoint) -> Result<Format, Box<Status>> {
+        if !endpoint.custom && !self.is_routed(endpoint) {
+            let representations = endpoint.routed().join(", ");
+            let said =
+                format!("406: Not Acceptable\n\nAvailable representations: {representations}");
+            return Err(Box::new(Status::generic(406, "", &said)));
+        }
+        let failure = self.failure();
+        if self.header.is_empty() {
+            let encoding = Encoding::Json.readable(self.pretty);
+            return Ok(Format { encoding, view: View::Object, failure });
+        }
+        let found = self.first_match(|clause, encoding| self.allows(endpoint, clause, encoding));
+        match found {
+            Some((encoding, view)) => Ok(Format { encoding, view, failure }),
+            None => {
+                let offered = OFFERED.map(Encoding::media_type);
+                Err(Box::new(Status::not_acceptable(&offered)))
+            }
+        }
+    }
+
+    /// How a failure is written, whatever the endpoint. A client that accepts none of our forms
+    /// gets readable JSON.
+    pub fn failure(&self) -> Encoding {
+        if self.header.is_empty() {
+            return Encoding::Json.readable(self.pretty);
+        }
+        let plain = |clause: &Clause, encoding: Encoding| {
+            let is_plain = clause.parameters.iter().all(|(name, value)| match name.as_str() {
+                "as" | "g" | "v" => false,
+                "sv" => value.is_empty(),
+                "stream" => value.is_empty() || (encoding.has_stream() && value == "watch"),
+                _ => true,
+            });
+            is_plain.then_some(())
+        };
+        self.first_match(plain).map_or(Encoding::JsonPretty, |(encoding, ())| encoding)
+    }
+
+    /// The first clause that some encoding satisfies, as `allows` judges.
+    fn first_match<T>(
+        &self,
+        allows: impl Fn(&Clause, Encoding) -> Option<T>,
+    ) -> Option<(Encoding, T)> {
+        self.clauses.iter().find_map(|clause| {
+            let mut offered = OFFERED.into_iter().filter(|encoding| clause.matches(*encoding));
+            offered.find_map(|encoding| {
+                let found = allows(clause, encoding)?;
+                let pretty = self.pretty || clause.parameter("pretty") == Some("1");
+                Some((encoding.readable(pretty), found))
+            })
+        })
+    }
+
+    fn allows(&self, endpoint: Endpoint, clause: &Clause, encoding: Encoding) -> Option<View> {
+        for (name, value) in &clause.parameters {
+            let is_allowed = match name.as_str() {
+                "stream" => value.is_empty() || (encoding.has_stream() && value == "watch"),
+                "sv" => value.is_empty() || value == "v1",
+                _ => true,
+            };
+            if !is_allowed {
+                return None;
+            }
+        }
+        let [kind, group, version] = ["as", "g", "v"].map(|name| clause.parameter(name));
+        if kind.is_none() && group.is_none() && version.is_none() {
+            let allowed = !endpoint.custom || encoding != Encoding::Protobuf;
+            return allowed.then_some(View::Object);
+        }
+        let version = match (group, version) {
+            (Some("meta.k8s.io"), Some("v1")) => MetaVersion::V1,
+            (Some("meta.k8s.io"), Some("v1beta1")) => MetaVersion::V1Beta1,
+            _ => return None,
+        };
+        match kind? {
+            "Table" if endpoint.table && encoding != Encoding::Protobuf => {
+                Some(View::Table { version, include: self.include() })
+            }
+            "PartialObjectMetadata" => Some(View::PartialObjectMetadata(version)),
+            "PartialObjectMetadataList" => Some(View::PartialObjectMetadataList(version)),
+            _ => None,
+        }
+    }
+
+    fn include(&self) -> Result<Include, Box<str>> {
+        match self.include.as_str() {
+            "" | "Metadata" => Ok(Include::Metadata),
+            "Object" => Ok(Include::Object),
+            "None" => Ok(Include::None),
+            other => Err(other.into()),
+        }
+    }
+
+    /// Whether a route would be found: the router knows no parameters and only one wildcard.
+    fn is_routed(&self, endpoint: Endpoint) -> bool {
+        if self.header.is_empty() {
+            return true;
+        }
+        let routed = endpoint.routed();
+        self.header.split(',').any(|accepted| {
+            let ty = accepted.split(';').next().unwrap_or_default().trim_matches(' ');
+            ty == "*/*" || routed.contains(&ty)
+        })
+    }
+}
+
+impl Clause {
+    fn parameter(&self, name: &str) -> Option<&str> {
+        let found = self.parameters.iter().rfind(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    fn matches(&self, encoding: Encoding) -> bool {
+        match (self.ty.as_str(), self.subtype.as_str()) {
+            ("*", "*") | ("application", "*") => true,
+            ("application", subtype) => subtype == encoding.subtype(),
+            _ => false,
+        }
+    }
+
+    /// Whether it comes before another one. This is no order (upstream's is none either), so how
+    /// it is sorted by matters.
+    fn is_before(&self, other: &Clause) -> bool {
+        self.quality > other.quality
+            || (self.ty != "*" && other.ty == "*")
+            || (self.subtype != "*" && other.subtype == "*")
+    }
+}
+
+/// The clauses of a header, the most wanted first. What cannot be read is skipped.
+fn clauses(header: &str) -> Vec<Clause> {
+    let mut clauses: Vec<Clause> = header.split(',').filter_map(clause).collect();
+    for end in 1..clauses.len() {
+        let mut at = end;
+        while at > 0 && clauses[at].is_before(&clauses[at - 1]) {
+            clauses.swap(at, at - 1);
+            at -= 1;
+        }
+    }
+    clauses
+}
+
+fn clause(text: &str) -> Option<Clause> {
+    let trimmed = |text: &str| text.trim_matches(' ').to_owned();
+    let mut parts = text.trim_matches(' ').split(';');
+    let range = parts.next()?;
+    let (ty, subtype) = match range.split_once('/').unwrap_or((range, "")) {
+        // Some clients mean everything by a single star.
+        (ty, "") if ty.trim_matches(' ') == "*" => ("*".to_owned(), "*".to_owned()),
+        (_, "") => return None,
+        (_, subtype) if subtype.contains('/') => return None,
+        (ty, subtype) => (trimmed(ty), trimmed(subtype)),
+    };
+    let mut clause = Clause { ty, subtype, quality: 1.0, parameters: Vec::new() };
+    for part in parts {
+        let Some((name, value)) = part.split_once('=') else { continue };
+        if value.is_empty() || value.contains('=') {
+            continue;
+        }
+        match name.trim_matches(' ') {
+            "q" => clause.quality = value.parse().unwrap_or(0.0),
+            name => clause.parameters.push((name.to_owned(), trimmed(value))),
+        }
+    }
+    Some(clause)
+}
+
+/// Whether a person reads the answer: the query says so, or the client is one that people use.
+fn is_pretty(query: &str, user_agent: &str) -> bool {
+    if let Some(said) = parameter(query, "pretty").filter(|said| !said.is_empty()) {
+        return matches!(said.as_str(), "1" | "t" | "T" | "TRUE" | "true" | "True");
+    }
+    ["curl", "Wget", "Mozilla/5.0"].iter().any(|known| user_agent.starts_with(known))
+}
+
+/// The first value of a parameter.
+fn parameter(query: &str, name: &str) -> Option<String> {
+    if !query.contains(name) {
+        return None;
+    }
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    pairs.find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
+}
