@@ -5,6 +5,7 @@ pub mod body;
 pub mod catalog;
 pub mod discovery;
 pub mod document;
+pub mod edge;
 pub mod encode;
 pub mod index;
 pub mod kinds;

@@ -1,0 +1,216 @@
+//! What every request from a socket goes through before and after the handler.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use http::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, VARY,
+};
+use http::{Method, Request, Response, StatusCode};
+use kubewright_apimachinery::status::{Reason, Status};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, debug_span, error, info};
+use uuid::Uuid;
+
+use super::class::{self, Class};
+use super::connection::UnderWay;
+use super::reply::{Content, End, Reply};
+use super::{Limits, gzip};
+use crate::body::Body;
+use crate::user::User;
+
+/// The target of the one line that is logged for each request.
+pub const REQUEST_LOG: &str = "kubewright::request";
+
+/// Joins a request, its answer and the audit log.
+static AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+
+/// In the extensions of a request that finds the server at its limit. Whoever answers it must
+/// refuse it, with [`Crowded::status`], unless it comes from somebody in `system:masters`: those are
+/// always heard.
+#[derive(Debug, Clone, Copy)]
+pub struct Crowded;
+
+impl Crowded {
+    /// The refusal.
+    pub fn status() -> Box<Status> {
+        Box::new(Status::too_many_requests("Too many requests, please try again later.", 1))
+    }
+}
+
+pub(super) struct Front<H> {
+    handler: H,
+    read_only: Arc<Semaphore>,
+    mutating: Arc<Semaphore>,
+    request_max: Duration,
+    shutdown: CancellationToken,
+}
+
+impl<H> Front<H> {
+    pub(super) fn new(handler: H, limits: &Limits, shutdown: CancellationToken) -> Self {
+        Front {
+            handler,
+            read_only: Arc::new(Semaphore::new(limits.read_only_max)),
+            mutating: Arc::new(Semaphore::new(limits.mutating_max)),
+            request_max: limits.request_max,
+            shutdown,
+        }
+    }
+
+    pub(super) async fn answer<B, F>(
+        &self,
+        mut request: Request<B>,
+        under_way: UnderWay,
+    ) -> Response<Reply>
+    where
+        H: Fn(Request<B>) -> F,
+        F: Future<Output = Response<Body>>,
+    {
+        let started = Instant::now();
+        let class = Class::of(request.method(), request.uri());
+        let audit_id = audit_id(&mut request);
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let gzip = class != Class::LongRunning
+            && method != Method::HEAD
+            && gzip::is_accepted(request.headers());
+        let span = debug_span!("request", %method, path, audit_id = ?audit_id);
+
+        let permit = self.permit(class);
+        if permit.is_none() && class != Class::LongRunning {
+            request.extensions_mut().insert(Crowded);
+        }
+        let deadline = match (class, class::asked_timeout(request.uri())) {
+            (Class::LongRunning, _) => Ok(None),
+            (_, Ok(asked)) => {
+                let most = self.request_max;
+                Ok(Some(started + asked.map_or(most, |asked| asked.min(most))))
+            }
+            (_, Err(error)) => Err(Status::bad_request(format!(
+                "invalid timeout specified in the request URL - {error}"
+            ))),
+        };
+        let (mut response, deadline) = match deadline {
+            Ok(deadline) => (self.call(request, deadline).instrument(span).await, deadline),
+            Err(status) => (refusal(&status), None),
+        };
+
+        let headers = response.headers_mut();
+        headers.entry(&AUDIT_ID).or_insert(audit_id);
+        headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
+        let user = response.extensions_mut().remove::<Arc<User>>();
+        info!(
+            target: REQUEST_LOG,
+            %method,
+            path,
+            user = user.as_ref().map_or("", |user| &user.name),
+            status = response.status().as_u16(),
+            ms = started.elapsed().as_secs_f64() * 1000.0,
+            "request"
+        );
+        self.wrap(response, class, deadline, gzip, under_way, permit).await
+    }
+
+    /// None if the limit is reached, or if there is none.
+    fn permit(&self, class: Class) -> Option<OwnedSemaphorePermit> {
+        let semaphore = match class {
+            Class::LongRunning => return None,
+            Class::ReadOnly => &self.read_only,
+            Class::Mutating => &self.mutating,
+        };
+        Arc::clone(semaphore).try_acquire_owned().ok()
+    }
+
+    async fn call<B, F>(&self, request: Request<B>, deadline: Option<Instant>) -> Response<Body>
+    where
+        H: Fn(Request<B>) -> F,
+        F: Future<Output = Response<Body>>,
+    {
+        // A handler shares with others only what is sound after a panic: the store, and locks
+        // that say when they were left half-done.
+        let call = AssertUnwindSafe(async { (self.handler)(request).await }).catch_unwind();
+        let outcome = match deadline {
+            Some(deadline) => tokio::time::timeout_at(deadline, call).await,
+            None => Ok(call.await),
+        };
+        match outcome {
+            Ok(Ok(response)) => response,
+            Ok(Err(panic)) => {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+                error!(panic = text.unwrap_or("of unknown kind"), "request handler panicked");
+                refusal(&Status::failure(
+                    500,
+                    Reason::InternalError,
+                    "This request caused apiserver to panic. Look in the logs for details.",
+                ))
+            }
+            Err(_) => {
+                refusal(&Status::timeout("request did not complete within the allotted timeout", 0))
+            }
+        }
+    }
+
+    async fn wrap(
+        &self,
+        response: Response<Body>,
+        class: Class,
+        deadline: Option<Instant>,
+        gzip: bool,
+        under_way: UnderWay,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Response<Reply> {
+        let (mut parts, body) = response.into_parts();
+        let end = match (&body, deadline) {
+            (Body::Whole(_), _) => End::Never,
+            (Body::Stream(_), Some(deadline)) => {
+                End::Broken(tokio::time::sleep_until(deadline).boxed())
+            }
+            (Body::Stream(_), None) if class == Class::LongRunning => {
+                End::Whole(self.shutdown.clone().cancelled_owned().boxed())
+            }
+            (Body::Stream(_), None) => End::Never,
+        };
+        let content = if gzip && !parts.headers.contains_key(CONTENT_ENCODING) {
+            match gzip::choose(body).await {
+                gzip::Choice::Plain(body) => Content::Plain(body),
+                gzip::Choice::Compressed(gzip) => {
+                    parts.headers.remove(CONTENT_LENGTH);
+                    parts.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+                    parts.headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
+                    Content::Compressed(gzip)
+                }
+            }
+        } else {
+            Content::Plain(body)
+        };
+        Response::from_parts(parts, Reply::new(content, end, under_way, permit))
+    }
+}
+
+/// The id of the request: the one it brought, or a new one, which it has from now on.
+pub(super) fn audit_id<B>(request: &mut Request<B>) -> HeaderValue {
+    let brought = request.headers().get(&AUDIT_ID).filter(|id| !id.is_empty());
+    if let Some(id) = brought {
+        return id.clone();
+    }
+    let id = Uuid::new_v4().hyphenated().to_string();
+    let id = HeaderValue::try_from(id).expect("a UUID is ASCII");
+    request.headers_mut().insert(&AUDIT_ID, id.clone());
+    id
+}
+
+/// What the edge itself answers.
+fn refusal(status: &Status) -> Response<Body> {
+    let body = serde_json::to_vec(status).expect("a status is JSON");
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = u16::try_from(status.code)
+        .ok()
+        .and_then(|code| StatusCode::from_u16(code).ok())
+        .expect("the edge answers with codes of HTTP");
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

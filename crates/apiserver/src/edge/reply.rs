@@ -1,0 +1,97 @@
+//! The body of an answer on its way out, with all that lasts as long as it does.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http_body::{Frame, SizeHint};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::connection::UnderWay;
+use super::gzip::Gzip;
+use crate::body::Body;
+
+/// The body of an answer on its way out.
+pub(super) struct Reply {
+    content: Content,
+    end: End,
+    _under_way: UnderWay,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+pub(super) enum Content {
+    Plain(Body),
+    Compressed(Box<Gzip>),
+    /// It was ended before its end.
+    Ended,
+}
+
+/// What ends an answer that has not ended itself.
+pub(super) enum End {
+    Never,
+    /// The server stops: the client sees a whole answer, and asks again.
+    Whole(BoxFuture<'static, ()>),
+    /// Its time is up: the client must not take it for a whole answer.
+    Broken(BoxFuture<'static, ()>),
+}
+
+/// An answer outlasted its request's deadline.
+#[derive(Debug, thiserror::Error)]
+#[error("send the whole answer in time")]
+pub(super) struct Late;
+
+impl Reply {
+    pub(super) fn new(
+        content: Content,
+        end: End,
+        under_way: UnderWay,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Self {
+        Reply { content, end, _under_way: under_way, _permit: permit }
+    }
+}
+
+impl http_body::Body for Reply {
+    type Data = Bytes;
+    type Error = Late;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Late>>> {
+        let reply = self.get_mut();
+        let ended = match &mut reply.end {
+            End::Never => None,
+            End::Whole(end) => end.as_mut().poll(context).is_ready().then_some(None),
+            End::Broken(end) => end.as_mut().poll(context).is_ready().then_some(Some(Err(Late))),
+        };
+        if let Some(last) = ended {
+            reply.content = Content::Ended;
+            reply.end = End::Never;
+            return Poll::Ready(last);
+        }
+        let frame = match &mut reply.content {
+            Content::Plain(body) => Pin::new(body).poll_frame(context),
+            Content::Compressed(gzip) => gzip.poll_frame(context),
+            Content::Ended => return Poll::Ready(None),
+        };
+        frame.map(|frame| frame.map(|frame| frame.map_err(|never| match never {})))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.content {
+            Content::Plain(body) => body.is_end_stream(),
+            Content::Compressed(_) => false,
+            Content::Ended => true,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.content {
+            Content::Plain(body) => body.size_hint(),
+            Content::Compressed(_) => SizeHint::default(),
+            Content::Ended => SizeHint::with_exact(0),
+        }
+    }
+}

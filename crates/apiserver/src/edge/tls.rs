@@ -1,0 +1,193 @@
+//! Who we are to clients, and whom we ask who they are.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::{
+    DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme,
+};
+
+/// How connections are secured.
+#[derive(Clone)]
+pub struct Tls(Arc<ServerConfig>);
+
+/// The certificates that a server shows. They can be replaced while it serves; connections that
+/// are there keep theirs.
+pub struct Certificates(RwLock<Shown>);
+
+struct Shown {
+    default: Arc<CertifiedKey>,
+    /// For clients that ask for a server by one of these names, in lower case.
+    named: HashMap<String, Arc<CertifiedKey>>,
+}
+
+/// Why a certificate and a key cannot be used to serve.
+#[derive(Debug, thiserror::Error)]
+pub enum PairError {
+    #[error("read a certificate")]
+    Certificate(#[source] rustls::pki_types::pem::Error),
+    #[error("read a private key")]
+    Key(#[source] rustls::pki_types::pem::Error),
+    #[error("use a certificate with its private key")]
+    Pair(#[source] rustls::Error),
+}
+
+/// Why connections cannot be secured as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    #[error("read the authorities of clients")]
+    Authority(#[source] rustls::pki_types::pem::Error),
+    #[error("use the authorities of clients")]
+    Trust(#[source] rustls::Error),
+    #[error("secure connections")]
+    Config(#[source] rustls::Error),
+}
+
+impl Tls {
+    /// Shows `certificates`, and asks clients for one of their own, naming the authorities in
+    /// `client_ca_pem`.
+    ///
+    /// A client may well present none, or one that nobody vouches for: as with kube-apiserver, that
+    /// is for the authentication of its requests to judge, and no reason to hang up.
+    pub fn new(certificates: Arc<Certificates>, client_ca_pem: &[u8]) -> Result<Self, TlsError> {
+        let mut authorities = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(client_ca_pem) {
+            let certificate = certificate.map_err(TlsError::Authority)?;
+            authorities.add(certificate).map_err(TlsError::Trust)?;
+        }
+        let provider = provider();
+        let anyone = Anyone { hints: authorities.subjects(), provider: Arc::clone(&provider) };
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(TlsError::Config)?
+            .with_client_cert_verifier(Arc::new(anyone))
+            .with_cert_resolver(certificates);
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Tls(Arc::new(config)))
+    }
+
+    pub(super) fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Certificates {
+    /// Shows one certificate, in PEM and with those that vouch for it, to everyone.
+    pub fn new(certificate_pem: &[u8], key_pem: &[u8]) -> Result<Self, PairError> {
+        let default = pair(certificate_pem, key_pem)?;
+        Ok(Certificates(RwLock::new(Shown { default, named: HashMap::new() })))
+    }
+
+    /// From now on shows this certificate.
+    pub fn replace(&self, certificate_pem: &[u8], key_pem: &[u8]) -> Result<(), PairError> {
+        let pair = pair(certificate_pem, key_pem)?;
+        self.0.write().unwrap_or_else(PoisonError::into_inner).default = pair;
+        Ok(())
+    }
+
+    /// From now on shows this certificate to clients that ask for `name`.
+    pub fn replace_for(
+        &self,
+        name: &str,
+        certificate_pem: &[u8],
+        key_pem: &[u8],
+    ) -> Result<(), PairError> {
+        let pair = pair(certificate_pem, key_pem)?;
+        let mut shown = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        shown.named.insert(name.to_ascii_lowercase(), pair);
+        Ok(())
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let shown = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let named = hello
+            .server_name()
+            .filter(|_| !shown.named.is_empty())
+            .and_then(|name| shown.named.get(&name.to_ascii_lowercase()));
+        Some(Arc::clone(named.unwrap_or(&shown.default)))
+    }
+}
+
+impl fmt::Debug for Certificates {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Certificates")
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Tls")
+    }
+}
+
+fn pair(certificate_pem: &[u8], key_pem: &[u8]) -> Result<Arc<CertifiedKey>, PairError> {
+    let chain = CertificateDer::pem_slice_iter(certificate_pem)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(PairError::Certificate)?;
+    let key = PrivateKeyDer::from_pem_slice(key_pem).map_err(PairError::Key)?;
+    CertifiedKey::from_der(chain, key, &provider()).map(Arc::new).map_err(PairError::Pair)
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::aws_lc_rs::default_provider())
+}
+
+/// Lets in everyone who holds the key of the certificate presented.
+#[derive(Debug)]
+struct Anyone {
+    hints: Vec<DistinguishedName>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ClientCertVerifier for Anyone {
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &self.hints
+    }
+
+    fn verify_client_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
