@@ -7,12 +7,14 @@
 //! kind's hub version (in which it is stored), and validity is judged on the typed object, so that
 //! a misspelt field does not compile. Metadata is the same for all kinds and not looked at.
 
+mod admission;
 mod admission_policy;
 mod api_service;
 mod certificate_signing_request;
 mod change;
 mod check;
 mod complaint;
+mod condition;
 mod config_map;
 mod controller_revision;
 mod cron_job;

@@ -7,6 +7,7 @@ pub mod discovery;
 pub mod document;
 pub mod edge;
 pub mod encode;
+pub mod genesis;
 pub mod index;
 pub mod kinds;
 pub mod negotiate;

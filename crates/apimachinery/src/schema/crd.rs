@@ -18,6 +18,7 @@ mod validate;
 
 use serde_json::{Map, Value, json};
 
+pub use self::conversion::validate_client_config;
 pub use self::structural::validate as validate_structural;
 pub use self::validate::{validate_create, validate_status_update, validate_update, warnings};
 use super::{ParseError, Structural};
@@ -107,7 +108,7 @@ pub struct Conversion {
     pub review_versions: Vec<String>,
 }
 
-/// Where a conversion webhook is.
+/// Where a webhook is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClientConfig {
     pub url: Option<String>,

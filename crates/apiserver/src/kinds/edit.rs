@@ -61,3 +61,35 @@ pub(super) fn put_label(object: &mut Value, key: &str, value: &str) {
         labels.sort_keys();
     }
 }
+
+/// A new object of a kind that counts its generations.
+pub(super) fn first_generation(object: &mut Value) {
+    object["metadata"]["generation"] = json!(1);
+}
+
+/// Counts a generation if any of these fields changed. An absent field is the same as null.
+pub(super) fn next_generation(object: &mut Value, old: &Value, fields: &[&str]) {
+    let before = old["metadata"]["generation"].as_i64().unwrap_or_default();
+    let changed = fields.iter().any(|field| object[*field] != old[*field]);
+    object["metadata"]["generation"] = json!(before + i64::from(changed));
+}
+
+/// What a client may not say through `status`: everything in metadata that others decide on.
+pub(super) fn restore_meta_for_status(object: &mut Value, old: &Value) {
+    const DECIDED: [&str; 6] = [
+        "annotations",
+        "deletionTimestamp",
+        "finalizers",
+        "generation",
+        "labels",
+        "ownerReferences",
+    ];
+    restore_meta(object, old, &DECIDED);
+}
+
+/// These fields of metadata as the old object has them.
+pub(super) fn restore_meta(object: &mut Value, old: &Value, fields: &[&str]) {
+    for field in fields {
+        restore(&mut object["metadata"], &old["metadata"], field);
+    }
+}

@@ -29,6 +29,9 @@ const SILENT: [&str; 9] = [
     "StatefulSet",
 ];
 
+/// What every time in a recording is.
+const RECORDED_AT: Timestamp = Timestamp::constant(946_684_800, 0);
+
 #[test]
 fn kinds_default_and_validate_as_upstream_s() {
     let cases = fixtures::load("kinds");
@@ -63,8 +66,9 @@ fn check(step: &Step, live: &mut Option<Value>, what: &str) {
     }
     (rules.default)(&mut object);
     let mut object = in_hub(object);
-    let user = User::new("admin", ["system:masters".to_owned()]);
-    let context = Context { user: &user, now: Timestamp::UNIX_EPOCH };
+    let mut user = User::new("admin", ["system:masters".to_owned()]);
+    user.uid = "admin".to_owned();
+    let context = Context { user: &user, now: RECORDED_AT };
     let part = part_of(&step.request.path);
     if (text("kind"), part) == ("Service", None) {
         let old = live.as_ref().filter(|_| step.request.method != "POST");

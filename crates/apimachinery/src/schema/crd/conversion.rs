@@ -47,7 +47,7 @@ pub(super) fn validate(conversion: &Conversion, leniency: Leniency, at: &Path<'_
             errors.push(Error::required(&config_path, detail));
         }
         Some(config) => {
-            errors.extend(client_config(config, &config_path));
+            errors.extend(validate_client_config(config, &config_path));
             if !config.ca_bundle.is_empty() && !leniency.invalid_ca_bundle {
                 errors.extend(ca_bundle(&config.ca_bundle, &config_path.child("caBundle")));
             }
@@ -58,7 +58,8 @@ pub(super) fn validate(conversion: &Conversion, leniency: Leniency, at: &Path<'_
     errors
 }
 
-fn client_config(config: &ClientConfig, at: &Path<'_>) -> Vec<Error> {
+/// Where a webhook is, whatever it is for.
+pub fn validate_client_config(config: &ClientConfig, at: &Path<'_>) -> Vec<Error> {
     match (&config.url, &config.service) {
         (Some(url), None) => webhook_url(url, &at.child("url")),
         (None, Some(service)) => webhook_service(service, &at.child("service")),

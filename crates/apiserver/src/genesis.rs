@@ -1,0 +1,3 @@
+//! What a fresh server creates itself.
+
+pub(crate) mod flow;

@@ -1,0 +1,168 @@
+//! What webhooks and policies of admission have in common: which requests they are about.
+
+use std::collections::HashSet;
+
+use k8s_openapi::api::admissionregistration::v1::{MatchCondition, NamedRuleWithOperations};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
+use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::name;
+use kubewright_apimachinery::selector::label::{LabelSelector, Leniency};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+
+use super::edit;
+
+pub(super) const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
+pub(super) const MATCH_POLICIES: [&str; 2] = ["Equivalent", "Exact"];
+pub(super) const REINVOCATION_POLICIES: [&str; 2] = ["IfNeeded", "Never"];
+const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+const SCOPES: [&str; 3] = ["*", "Cluster", "Namespaced"];
+const CONDITIONS_MAX: usize = 64;
+/// Names of what upstream reads from files instead of the API.
+const STATIC_SUFFIX: &str = ".static.k8s.io";
+
+/// Fills in what both webhooks and the matches of policies say about requests.
+pub(super) fn default_match(matcher: &mut Value) {
+    edit::fill(matcher, "matchPolicy", "Equivalent");
+    edit::fill(matcher, "namespaceSelector", json!({}));
+    edit::fill(matcher, "objectSelector", json!({}));
+}
+
+pub(super) fn default_rules(parent: &mut Value, list: &str) {
+    for rule in edit::items(parent, list) {
+        edit::fill(rule, "scope", "*");
+    }
+}
+
+/// A word that must be one of a few, if it is said.
+pub(super) fn check_word(word: Option<&str>, words: &[&str], at: &Path<'_>) -> Option<Error> {
+    let word = word.filter(|word| !words.contains(word))?;
+    Some(Error::not_supported(at, word, words))
+}
+
+pub(super) fn check_selector(
+    selector: &meta::LabelSelector,
+    leniency: Leniency,
+    at: &Path<'_>,
+) -> Vec<Error> {
+    let value = serde_json::to_value(selector).expect("a selector is JSON");
+    let selector = LabelSelector::deserialize(value).expect("the two types say the same");
+    selector.validate(leniency, at)
+}
+
+pub(super) fn check_rule(rule: &NamedRuleWithOperations, at: &Path<'_>) -> Vec<Error> {
+    let mut errors = Vec::new();
+    let operations_at = at.child("operations");
+    let operations = rule.operations.as_deref().unwrap_or_default();
+    errors.extend(check_list(operations, &operations_at, "operations"));
+    for (index, operation) in operations.iter().enumerate() {
+        errors.extend(check_word(Some(operation), &OPERATIONS, &operations_at.index(index)));
+    }
+    let groups = rule.api_groups.as_deref().unwrap_or_default();
+    errors.extend(check_list(groups, &at.child("apiGroups"), "API groups"));
+    let versions_at = at.child("apiVersions");
+    let versions = rule.api_versions.as_deref().unwrap_or_default();
+    errors.extend(check_list(versions, &versions_at, "API versions"));
+    for (index, _) in versions.iter().enumerate().filter(|(_, version)| version.is_empty()) {
+        errors.push(Error::required(&versions_at.index(index), ""));
+    }
+    let resources = rule.resources.as_deref().unwrap_or_default();
+    errors.extend(check_resources(resources, &at.child("resources")));
+    errors.extend(check_word(rule.scope.as_deref(), &SCOPES, &at.child("scope")));
+    errors
+}
+
+/// A list that says something, and says no more than `*` if it says that.
+fn check_list(items: &[String], at: &Path<'_>, noun: &str) -> Option<Error> {
+    if items.is_empty() {
+        return Some(Error::required(at, ""));
+    }
+    (items.len() > 1 && items.iter().any(|item| item == "*")).then(|| {
+        let problem = format!("if '*' is present, must not specify other {noun}");
+        Error::invalid(at, json!(items), problem)
+    })
+}
+
+/// Resources with or without their subresources, of which none may be said twice.
+fn check_resources(resources: &[String], at: &Path<'_>) -> Vec<Error> {
+    if resources.is_empty() {
+        return vec![Error::required(at, "")];
+    }
+    let mut errors = Vec::new();
+    let mut all_of: HashSet<&str> = HashSet::new();
+    let mut everywhere: HashSet<&str> = HashSet::new();
+    // Only the last one without a subresource counts, upstream.
+    let mut has_plain = false;
+    for (index, text) in resources.iter().enumerate() {
+        let at = at.index(index);
+        if text.is_empty() {
+            errors.push(Error::required(&at, ""));
+            continue;
+        }
+        let Some((resource, part)) = text.split_once('/') else {
+            has_plain = text != "*";
+            continue;
+        };
+        if all_of.contains(resource) {
+            let problem = format!("if '{resource}/*' is present, must not specify {text}");
+            errors.push(Error::invalid(&at, text.as_str(), problem));
+        }
+        if everywhere.contains(part) {
+            let problem = format!("if '*/{part}' is present, must not specify {text}");
+            errors.push(Error::invalid(&at, text.as_str(), problem));
+        }
+        if part == "*" {
+            all_of.insert(resource);
+        }
+        if resource == "*" {
+            everywhere.insert(part);
+        }
+    }
+    let has = |text: &str| resources.iter().any(|resource| resource == text);
+    if resources.len() > 1 && has("*/*") {
+        let problem = "if '*/*' is present, must not specify other resources";
+        errors.push(Error::invalid(at, json!(resources), problem));
+    }
+    if has("*") && has_plain {
+        let problem = "if '*' is present, must not specify other resources without subresources";
+        errors.push(Error::invalid(at, json!(resources), problem));
+    }
+    errors
+}
+
+pub(super) fn check_conditions(conditions: &[MatchCondition], at: &Path<'_>) -> Vec<Error> {
+    let mut errors = Vec::new();
+    if conditions.len() > CONDITIONS_MAX {
+        errors.push(Error::too_many(at, conditions.len(), CONDITIONS_MAX));
+    }
+    let mut names = HashSet::new();
+    for (index, condition) in conditions.iter().enumerate() {
+        let at = at.index(index);
+        let name_at = at.child("name");
+        if condition.expression.trim().is_empty() {
+            errors.push(Error::required(&at.child("expression"), ""));
+        }
+        if condition.name.is_empty() {
+            errors.push(Error::required(&name_at, ""));
+            continue;
+        }
+        let problems = name::label_key(&condition.name).into_iter();
+        errors.extend(
+            problems.map(|problem| Error::invalid(&name_at, condition.name.as_str(), problem)),
+        );
+        if !names.insert(&condition.name) {
+            errors.push(Error::duplicate(&name_at, condition.name.as_str()));
+        }
+    }
+    errors
+}
+
+pub(super) fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
+    if !edit::text(object, "/metadata/name").ends_with(STATIC_SUFFIX) {
+        return Vec::new();
+    }
+    vec![format!(
+        "metadata.name: names ending with \"{STATIC_SUFFIX}\" are reserved for static \
+         manifest-based configurations and cannot be managed via the API"
+    )]
+}
