@@ -1,7 +1,10 @@
 //! From a request to a stored revision and back.
 
 pub mod allocate;
+pub mod authn;
+pub mod authz;
 pub mod body;
+pub mod bootstrap;
 pub mod catalog;
 pub mod discovery;
 pub mod document;
@@ -12,6 +15,7 @@ pub mod index;
 pub mod kinds;
 pub mod negotiate;
 pub mod resource;
+pub mod review;
 pub mod target;
 pub mod user;
 pub mod version;

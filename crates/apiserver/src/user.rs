@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use kubewright_apimachinery::name;
+
 /// Someone the server has identified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
@@ -38,4 +40,27 @@ impl User {
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|other| other == group)
     }
+}
+
+/// Every service account belongs to it.
+pub const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
+
+const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
+
+/// The name of a service account as a user.
+pub fn service_account(namespace: &str, name: &str) -> String {
+    format!("{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}")
+}
+
+/// The namespace and the name of the service account that a user's name stands for.
+pub fn split_service_account(user: &str) -> Option<(&str, &str)> {
+    let (namespace, name) = user.strip_prefix(SERVICE_ACCOUNT_PREFIX)?.split_once(':')?;
+    let sound =
+        name::dns1123_label(namespace).is_empty() && name::dns1123_subdomain(name).is_empty();
+    sound.then_some((namespace, name))
+}
+
+/// The groups that a service account has by its namespace.
+pub fn service_account_groups(namespace: &str) -> Vec<String> {
+    vec![SERVICE_ACCOUNTS.to_owned(), format!("{SERVICE_ACCOUNTS}:{namespace}")]
 }

@@ -1,0 +1,187 @@
+//! Who makes a request.
+//!
+//! Asked in this order: an identity given in memory, a client certificate, a bearer token (in the
+//! header, or in the subprotocol of a WebSocket, since browsers can set no headers there). Whoever
+//! shows nothing is anonymous; whoever shows something wrong is refused. An identified client may
+//! then act as somebody else.
+//!
+//! Nothing here writes: upstream notes on the secrets of legacy tokens when they were last used.
+
+mod certificate;
+mod impersonation;
+pub mod key;
+mod service_account;
+mod static_token;
+pub mod token;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, CONNECTION, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
+use http::request::Parts;
+use kubewright_apimachinery::status::Status;
+
+use crate::authz::{Authorizer, aggregate};
+use crate::index::Store;
+use crate::user::{AUTHENTICATED, UNAUTHENTICATED, User};
+pub use service_account::Verifier;
+pub use static_token::{StaticTokens, StaticTokensError};
+
+/// The certificate that a client showed and the TLS layer verified, in DER. A request carries it
+/// as an extension.
+#[derive(Debug, Clone)]
+pub struct PeerCertificate(pub Vec<u8>);
+
+/// Tells who makes a request.
+#[derive(Debug)]
+pub struct Authenticator {
+    pub store: Store,
+    /// Decides who may act as somebody else.
+    pub authorizer: Arc<Authorizer>,
+    pub static_tokens: StaticTokens,
+    pub service_accounts: Verifier,
+    /// Whether requests without credentials are served at all.
+    pub anonymous: bool,
+}
+
+/// Somebody identified by a token, and for which audiences.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenUser {
+    pub user: User,
+    pub audiences: Vec<String>,
+}
+
+impl Authenticator {
+    /// Who makes the request, or on whose behalf.
+    pub fn identify(&self, parts: &Parts) -> Result<User, Box<Status>> {
+        let user = self.authenticate(parts)?;
+        Ok(self.impersonate(&user, parts)?.unwrap_or(user))
+    }
+
+    /// Who shows the credentials of the request.
+    pub fn authenticate(&self, parts: &Parts) -> Result<User, Box<Status>> {
+        // Only a caller in this process can set it.
+        if let Some(user) = parts.extensions.get::<User>() {
+            return Ok(user.clone());
+        }
+        let certificate = parts.extensions.get::<PeerCertificate>();
+        let mut failed = false;
+        match certificate.map_or(Ok(None), |certificate| certificate::user(&certificate.0)) {
+            Ok(Some(user)) => return Ok(authenticated(user)),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::debug!(error = %error, "certificate refused");
+                failed = true;
+            }
+        }
+        match bearer(&parts.headers) {
+            Ok(None) => {}
+            Ok(Some(token)) => match self.token(&token, &self.service_accounts.audiences) {
+                Ok(found) => return Ok(found.user),
+                Err(error) => {
+                    tracing::debug!(error, "token refused");
+                    failed = true;
+                }
+            },
+            Err(error) => {
+                tracing::debug!(error, "token refused");
+                failed = true;
+            }
+        }
+        match failed || !self.anonymous {
+            true => Err(Box::new(Status::unauthorized("Unauthorized"))),
+            false => Ok(User::anonymous()),
+        }
+    }
+
+    /// Who the client acts as, if it asks to.
+    pub fn impersonate(&self, user: &User, parts: &Parts) -> Result<Option<User>, Box<Status>> {
+        impersonation::impersonate(&self.authorizer, user, parts)
+    }
+
+    /// Whom a token stands for, with those of `audiences` that it is meant for. The error is for
+    /// the eyes of those who may review tokens.
+    pub fn token(&self, token: &str, audiences: &[String]) -> Result<TokenUser, String> {
+        let own = &self.service_accounts.audiences;
+        if let Some(user) = self.static_tokens.get(token) {
+            // These say nothing of audiences, so they are for the server alone.
+            let audiences: Vec<String> =
+                own.iter().filter(|own| audiences.contains(own)).cloned().collect();
+            if !audiences.is_empty() || own.is_empty() {
+                return Ok(TokenUser { user: authenticated(user.clone()), audiences });
+            }
+        }
+        match self.service_accounts.verify(&self.store, token, audiences) {
+            Ok(Some(found)) => Ok(TokenUser { user: authenticated(found.user), ..found }),
+            Ok(None) => Err(INVALID_TOKEN.to_owned()),
+            Err(error) => Err(aggregate([INVALID_TOKEN.to_owned(), error.to_string()].iter())),
+        }
+    }
+}
+
+const INVALID_TOKEN: &str = "invalid bearer token";
+
+/// A user with the group of all who were identified, unless the credential says otherwise.
+fn authenticated(mut user: User) -> User {
+    if !user.is_in(AUTHENTICATED) && !user.is_in(UNAUTHENTICATED) {
+        user.groups.push(AUTHENTICATED.to_owned());
+    }
+    user
+}
+
+/// The token of a request, from wherever it may be.
+fn bearer(headers: &HeaderMap) -> Result<Option<Cow<'_, str>>, &'static str> {
+    if let Some(value) = headers.get(AUTHORIZATION) {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        let mut words = value.trim().splitn(3, ' ');
+        if words.next().is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"))
+            && let Some(token) = words.next().filter(|token| !token.is_empty())
+        {
+            return Ok(Some(Cow::Owned(token.to_owned())));
+        }
+    }
+    match is_websocket(headers) {
+        true => subprotocol(headers),
+        false => Ok(None),
+    }
+}
+
+fn is_websocket(headers: &HeaderMap) -> bool {
+    let values = |name| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    let upgrades = values(CONNECTION)
+        .flat_map(|value| value.split(','))
+        .any(|word| word.trim().eq_ignore_ascii_case("upgrade"));
+    upgrades && values(UPGRADE).any(|value| value.eq_ignore_ascii_case("websocket"))
+}
+
+/// The token among the subprotocols of a WebSocket. There must be another one, since the server
+/// answers with the one it chose, and must not answer with a token.
+fn subprotocol(headers: &HeaderMap) -> Result<Option<Cow<'_, str>>, &'static str> {
+    let mut tokens = Vec::new();
+    let mut others = 0;
+    let values = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
+    for protocol in values.filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(',')) {
+        match protocol.trim().strip_prefix("base64url.bearer.authorization.k8s.io.") {
+            Some(encoded) => tokens.push(encoded),
+            None => others += 1,
+        }
+    }
+    let encoded = match tokens.as_slice() {
+        [] => return Ok(None),
+        [one] => one,
+        _ => return Err("multiple base64.bearer.authorization tokens specified"),
+    };
+    let token = URL_SAFE_NO_PAD
+        .decode(encoded)
+        .map_err(|_| "invalid base64.bearer.authorization token encoding")?;
+    let token =
+        String::from_utf8(token).map_err(|_| "invalid base64.bearer.authorization token")?;
+    match (token.is_empty(), others) {
+        (true, _) => Ok(None),
+        (false, 0) => Err("missing additional subprotocol"),
+        (false, _) => Ok(Some(Cow::Owned(token))),
+    }
+}
