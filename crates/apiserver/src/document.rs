@@ -81,6 +81,11 @@ impl<'a> Question<'a> {
         })
     }
 
+    /// Whether any clause of the client's names this media type, with whatever parameters.
+    pub fn accepts(self, media_type: &str) -> bool {
+        accept::parse(self.header(&ACCEPT)).iter().any(|clause| clause.names(media_type))
+    }
+
     /// The encoding of a document that has only one form. Fails when no clause asks for that.
     pub fn plain_encoding(self) -> Result<Encoding, Box<Status>> {
         let types = Encoding::ALL.map(Encoding::media_type);

@@ -14,6 +14,7 @@ pub mod genesis;
 pub mod index;
 pub mod kinds;
 pub mod negotiate;
+pub mod openapi;
 pub mod resource;
 pub mod review;
 pub mod target;

@@ -1,0 +1,204 @@
+//! OpenAPI: what every kind looks like and what can be done with it, for `kubectl explain`, for
+//! clients that check before they send, and for generators of code.
+//!
+//! An [`OpenApi`] speaks of one set of custom resource definitions; when the set changes, make
+//! another. Documents are made when they are first asked for. Those about built-in versions are
+//! the same for all sets, and kept for the life of the process.
+//!
+//! Documents are in JSON only. The protobuf forms are for clients that are older than the versions
+//! of Kubernetes that we behave as.
+
+mod custom;
+mod describe;
+mod model;
+mod operation;
+mod v2;
+mod v3;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, EXPIRES, IF_NONE_MATCH, LOCATION, VARY,
+};
+use http::{HeaderValue, Response, StatusCode};
+use jiff::{Timestamp, ToSpan as _, tz::TimeZone};
+use kubewright_apimachinery::json;
+use kubewright_apimachinery::schema::crd::Definition;
+use serde_json::{Map, Value, json};
+
+use crate::document::{self, Question, respond};
+use v3::Subject;
+
+pub use describe::describe;
+
+/// The documents about what is served with one set of definitions.
+#[derive(Debug)]
+pub struct OpenApi {
+    definitions: Vec<Arc<Definition>>,
+    v2: Document,
+    custom: OnceLock<BTreeMap<String, V3>>,
+    index: OnceLock<Bytes>,
+}
+
+/// A document that is made when it is needed.
+#[derive(Debug, Default)]
+struct Document {
+    /// Known before the document is kept: an index needs all hashes, but few documents are read.
+    hash: OnceLock<String>,
+    json: OnceLock<Bytes>,
+}
+
+#[derive(Debug)]
+struct V3 {
+    subject: Subject,
+    document: Document,
+}
+
+static BUILTIN: LazyLock<BTreeMap<String, V3>> = LazyLock::new(|| of(v3::builtin_subjects()));
+
+fn of(subjects: BTreeMap<String, Subject>) -> BTreeMap<String, V3> {
+    let document = |subject| V3 { subject, document: Document::default() };
+    subjects.into_iter().map(|(path, subject)| (path, document(subject))).collect()
+}
+
+impl OpenApi {
+    /// Definitions that are not established are left out.
+    pub fn new(definitions: Vec<Arc<Definition>>) -> Self {
+        OpenApi {
+            definitions,
+            v2: Document::default(),
+            custom: OnceLock::new(),
+            index: OnceLock::new(),
+        }
+    }
+
+    /// Answers `/openapi/v2`, `/openapi/v3` and what is below that; `None` for other paths.
+    pub fn answer(&self, question: Question<'_>, now: Timestamp) -> Option<Response<Bytes>> {
+        match question.path() {
+            "/openapi/v2" => Some(self.v2(question)),
+            // Upstream lets its library guess what this is.
+            "/openapi/v3" => Some(respond("text/plain; charset=utf-8", self.index())),
+            path => Some(self.v3(path.strip_prefix("/openapi/v3/")?, question, now)),
+        }
+    }
+
+    fn v2(&self, question: Question<'_>) -> Response<Bytes> {
+        let make = || v2::document(&self.definitions);
+        if !accepts_json(question) {
+            return empty(StatusCode::NOT_ACCEPTABLE);
+        }
+        self.v2.answer(question, make)
+    }
+
+    fn v3(&self, path: &str, question: Question<'_>, now: Timestamp) -> Response<Bytes> {
+        let Some(V3 { subject, document }) = self.find(path) else {
+            return empty(StatusCode::NOT_FOUND);
+        };
+        if !accepts_json(question) {
+            let mut response = empty(StatusCode::NOT_ACCEPTABLE);
+            response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+            return response;
+        }
+        let make = || v3::document(subject, &self.definitions);
+        let asked = form_urlencoded::parse(question.query().as_bytes())
+            .find(|(name, value)| name == "hash" && !value.is_empty());
+        let Some((_, asked)) = asked else { return document.answer(question, make) };
+        let hash = document.hash(make);
+        if asked != hash {
+            let mut response = empty(StatusCode::MOVED_PERMANENTLY);
+            document.describe(&mut response, hash);
+            let location = relative_url(path, hash);
+            response.headers_mut().insert(LOCATION, header(&location));
+            return response;
+        }
+        // What has a hash in its address never changes.
+        let mut response = document.answer(question, make);
+        let headers = response.headers_mut();
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
+        let expires = now.to_zoned(TimeZone::UTC).saturating_add(1.year());
+        headers.insert(EXPIRES, header(&expires.strftime("%a, %d %b %Y %H:%M:%S UTC").to_string()));
+        response
+    }
+
+    fn find(&self, path: &str) -> Option<&V3> {
+        BUILTIN.get(path).or_else(|| self.custom().get(path))
+    }
+
+    fn custom(&self) -> &BTreeMap<String, V3> {
+        self.custom.get_or_init(|| of(v3::custom_subjects(&self.definitions)))
+    }
+
+    fn index(&self) -> Bytes {
+        let make = || {
+            let mut entries: Vec<(&String, &V3)> = BUILTIN.iter().chain(self.custom()).collect();
+            entries.sort_by_key(|(path, _)| *path);
+            let paths: Map<String, Value> = entries
+                .into_iter()
+                .map(|(path, V3 { subject, document })| {
+                    let hash = document.hash(|| v3::document(subject, &self.definitions));
+                    (path.clone(), json!({"serverRelativeURL": relative_url(path, hash)}))
+                })
+                .collect();
+            json::to_vec(&json!({"paths": paths})).into()
+        };
+        self.index.get_or_init(make).clone()
+    }
+}
+
+fn relative_url(path: &str, hash: &str) -> String {
+    format!("/openapi/v3/{path}?hash={hash}")
+}
+
+fn accepts_json(question: Question<'_>) -> bool {
+    // Media types with parameters are taken for those without.
+    let header = question.header(&ACCEPT);
+    header.is_empty() || question.accepts("application/json")
+}
+
+impl Document {
+    fn hash(&self, make: impl Fn() -> Value) -> &str {
+        self.hash.get_or_init(|| match self.json.get() {
+            Some(json) => document::hash(json),
+            None => document::hash(&json::to_vec(&make())),
+        })
+    }
+
+    fn answer(&self, question: Question<'_>, make: impl Fn() -> Value) -> Response<Bytes> {
+        let json = self.json.get_or_init(|| json::to_vec(&make()).into());
+        let hash = self.hash(make);
+        let tag = format!("\"{hash}\"");
+        let known = question.header(&IF_NONE_MATCH);
+        let mut response = if known == "*" || known.split(',').any(|known| known.trim() == tag) {
+            empty(StatusCode::NOT_MODIFIED)
+        } else {
+            Response::new(json.clone())
+        };
+        self.describe(&mut response, hash);
+        if response.status() == StatusCode::NOT_MODIFIED {
+            response.headers_mut().remove(CONTENT_TYPE);
+        }
+        response
+    }
+
+    fn describe(&self, response: &mut Response<Bytes>, hash: &str) {
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ETAG, header(&format!("\"{hash}\"")));
+        headers.insert(VARY, HeaderValue::from_static("Accept"));
+    }
+}
+
+fn empty(code: StatusCode) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = code;
+    response
+}
+
+fn header(text: &str) -> HeaderValue {
+    HeaderValue::from_str(text).expect("groups, versions and hashes are fit for a header")
+}
