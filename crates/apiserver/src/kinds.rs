@@ -57,6 +57,7 @@ mod stateful_set;
 mod storage_class;
 mod volume_attachment;
 mod webhook_configuration;
+mod workload;
 
 #[cfg(test)]
 mod tests;
