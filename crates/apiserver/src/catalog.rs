@@ -6,6 +6,8 @@ use std::sync::{Arc, LazyLock};
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::schema::crd;
 
+use crate::discovery::{self, Discovery};
+use crate::openapi::OpenApi;
 use crate::resource::Resource;
 
 type Rows = HashMap<Box<str>, Arc<Resource>>;
@@ -13,24 +15,29 @@ type Rows = HashMap<Box<str>, Arc<Resource>>;
 /// The resources of Kubernetes itself; made once, since they never change.
 static BUILTIN: LazyLock<Rows> = LazyLock::new(|| {
     let rows = builtin::versions().iter().flat_map(|version| &version.resources);
-    index(rows.map(Resource::builtin))
+    index(rows.map(|row| Arc::new(Resource::builtin(row))))
 });
 
 /// Everything that is served.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Catalog {
-    /// Established definitions, in the order of their names.
-    pub definitions: Vec<Arc<crd::Definition>>,
+    pub discovery: Discovery,
+    pub open_api: OpenApi,
     custom: Rows,
 }
 
 impl Catalog {
     /// What is served while these definitions are established.
     pub fn new(
+        server: Arc<discovery::Server>,
         definitions: Vec<Arc<crd::Definition>>,
-        custom: impl IntoIterator<Item = Resource>,
+        custom: impl IntoIterator<Item = Arc<Resource>>,
     ) -> Self {
-        Catalog { definitions, custom: index(custom) }
+        Catalog {
+            discovery: Discovery::new(server, definitions.clone()),
+            open_api: OpenApi::new(definitions),
+            custom: index(custom),
+        }
     }
 
     /// The resource of this name in this version.
@@ -48,11 +55,11 @@ impl Catalog {
     }
 }
 
-fn index(resources: impl IntoIterator<Item = Resource>) -> Rows {
-    let row = |resource: Resource| {
+fn index(resources: impl IntoIterator<Item = Arc<Resource>>) -> Rows {
+    let row = |resource: Arc<Resource>| {
         let gvr = &resource.gvr;
         let path = path(&gvr.group, &gvr.version, &gvr.resource);
-        (path.into_boxed_str(), Arc::new(resource))
+        (path.into_boxed_str(), resource)
     };
     resources.into_iter().map(row).collect()
 }

@@ -19,6 +19,7 @@ mod config_map;
 mod controller_revision;
 mod cron_job;
 mod csi;
+mod custom_resource_definition;
 mod daemon_set;
 mod deployment;
 mod device;
@@ -57,7 +58,6 @@ mod stateful_set;
 mod storage_class;
 mod volume_attachment;
 mod webhook_configuration;
-mod workload;
 
 #[cfg(test)]
 mod tests;
@@ -198,6 +198,7 @@ pub fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
             &webhook_configuration::VALIDATING
         }
         ("apiregistration.k8s.io", "APIService") => &api_service::RULES,
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => &custom_resource_definition::RULES,
         ("apps", "ControllerRevision") => &controller_revision::RULES,
         ("apps", "DaemonSet") => &daemon_set::RULES,
         ("apps", "Deployment") => &deployment::RULES,

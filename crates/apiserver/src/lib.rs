@@ -1,25 +1,37 @@
 //! From a request to a stored revision and back.
 
+pub mod admission;
 pub mod allocate;
 pub mod authn;
 pub mod authz;
 pub mod body;
 pub mod bootstrap;
 pub mod catalog;
+mod crd;
+mod delete;
 pub mod discovery;
 pub mod document;
+mod draft;
 pub mod edge;
 pub mod encode;
 pub mod genesis;
 pub mod index;
 pub mod kinds;
+mod meta;
 pub mod negotiate;
 pub mod openapi;
+mod options;
+mod query;
+mod refusal;
 pub mod resource;
 pub mod review;
+pub mod server;
+mod strategy;
 pub mod target;
 pub mod user;
 pub mod version;
+mod warnings;
+mod write;
 
 #[cfg(test)]
 #[path = "../../apimachinery/src/fixtures.rs"]

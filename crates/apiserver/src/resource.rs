@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
+use kubewright_apimachinery::apply::SameInAllVersions;
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::gvk::{
     GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource,
 };
-use kubewright_apimachinery::schema::crd;
+use kubewright_apimachinery::schema::{Structural, crd};
 use kubewright_store::Key;
 
 use crate::index::PREFIX;
@@ -53,8 +54,12 @@ pub struct Custom {
     pub definition: Arc<crd::Definition>,
     /// The position of this version in the definition.
     pub version: usize,
+    /// The schema as it is used: defaults inside are pruned. Without one, everything is kept.
+    pub schema: Arc<Structural>,
     /// Tells schemas apart: objects written under another one are read through this one.
     pub schema_hash: u64,
+    /// What apply knows of all versions.
+    pub versions: Arc<SameInAllVersions>,
 }
 
 static PLAIN: Rules = Rules::PLAIN;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::BodyExt;
-use kubewright_apimachinery::gvk::{GroupVersionKind, GroupVersionResource};
 use kubewright_apimachinery::schema::crd;
 use kubewright_apimachinery::{builtin, yaml};
 use kubewright_store::{Config, Durability, Expect, Put};
@@ -13,7 +12,7 @@ use serde_json::Value;
 use crate::body::Body;
 use crate::encode::Encoder;
 use crate::index::{self, Store, Stored};
-use crate::resource::{Custom, Origin, Resource};
+use crate::resource::Resource;
 
 /// A moment in 2026, at which everything here happens.
 pub(crate) const NOW: Duration = Duration::from_secs(1_794_787_200);
@@ -47,28 +46,9 @@ pub(crate) fn widgets(version: &str, versions: &str) -> Arc<Resource> {
         ",
     );
     definition["spec"]["versions"] = object(versions);
-    let schema_hash = std::hash::BuildHasher::hash_one(
-        &std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::new(),
-        versions,
-    );
-    let definition = crd::Definition::parse(&definition).expect("it is a definition");
-    let position = definition.versions().iter().position(|known| known.name == version);
-    let storage = definition.storage_version().expect("one version is stored").name.clone();
-    let kind = |version: &str| GroupVersionKind::new("example.com", version, "Widget");
-    Arc::new(Resource {
-        gvr: GroupVersionResource::new("example.com", version, "widgets"),
-        gvk: kind(version),
-        list_kind: "WidgetList".to_owned(),
-        singular: "widget".to_owned(),
-        namespaced: true,
-        hub: kind(&storage),
-        prefix: "/registry/example.com/widgets/".to_owned(),
-        origin: Origin::Custom(Custom {
-            definition: Arc::new(definition),
-            version: position.expect("it has this version"),
-            schema_hash,
-        }),
-    })
+    let parsed = Arc::new(crd::Definition::parse(&definition).expect("it is a definition"));
+    let mut resources = crate::crd::resources(&definition, &parsed).into_iter();
+    resources.find(|resource| resource.gvr.version == version).expect("it has this version")
 }
 
 /// Reads YAML.

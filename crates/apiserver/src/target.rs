@@ -4,6 +4,7 @@
 //! whether the thing exists. The reading is upstream's `RequestInfo`.
 
 use http::Method;
+use kubewright_apimachinery::selector::field::Selector;
 
 /// What a request is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +67,14 @@ impl Verb {
 }
 
 impl Target {
+    /// Reads a request.
+    pub(crate) fn of(parts: &http::request::Parts, query: &crate::query::Query) -> Target {
+        let watch = query.flag("watch").unwrap_or_default();
+        let selector = query.get("fieldSelector").and_then(|text| Selector::parse(text).ok());
+        let named = selector.as_ref().and_then(|selector| selector.exact("metadata.name"));
+        Target::parse(&parts.method, parts.uri.path(), watch, named)
+    }
+
     /// Reads a request. `watch` tells whether the query asks for one, `named` whether its field
     /// selector asks for one object by name.
     pub fn parse(method: &Method, path: &str, watch: bool, named: Option<&str>) -> Target {

@@ -1,0 +1,161 @@
+//! CustomResourceDefinitions: from a stored definition to the resources it defines.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use kubewright_apimachinery::apply::{SameInAllVersions, Schema};
+use kubewright_apimachinery::gvk::{GroupVersionKind, GroupVersionResource};
+use kubewright_apimachinery::json;
+use kubewright_apimachinery::schema::{
+    self,
+    crd::{Definition, Version},
+};
+use kubewright_store::Revision;
+use serde_json::Value;
+
+use crate::catalog::Catalog;
+use crate::discovery;
+use crate::index::{self, PREFIX, Store};
+use crate::resource::{Custom, Origin, Resource};
+
+/// Where definitions are kept.
+pub(crate) const DEFINITIONS: &str = "/registry/apiextensions.k8s.io/customresourcedefinitions/";
+
+/// Keeps the catalog in step with the stored definitions.
+pub(crate) struct Shelf {
+    store: Store,
+    about: Arc<discovery::Server>,
+    current: RwLock<Current>,
+}
+
+struct Current {
+    catalog: Arc<Catalog>,
+    /// What was read of each definition, by its key, while its revision is this.
+    read: HashMap<String, (Revision, Option<Read>)>,
+}
+
+/// A definition whose resources are served.
+#[derive(Clone)]
+struct Read {
+    definition: Arc<Definition>,
+    resources: Vec<Arc<Resource>>,
+}
+
+impl Shelf {
+    /// The catalog of what is stored; `about` is what discovery tells of the server.
+    pub(crate) fn new(store: Store, about: discovery::Server) -> Self {
+        let about = Arc::new(about);
+        let catalog = Arc::new(Catalog::new(Arc::clone(&about), Vec::new(), []));
+        let current = RwLock::new(Current { catalog, read: HashMap::new() });
+        let shelf = Shelf { store, about, current };
+        shelf.refresh();
+        shelf
+    }
+
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner).catalog)
+    }
+
+    /// Reads the definitions again that have changed. Called before a write of a definition is
+    /// answered, so that whoever knows of the write finds what it defines.
+    pub(crate) fn refresh(&self) {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let stored = self.store.snapshot().range(DEFINITIONS, None, None);
+        let mut read = HashMap::new();
+        let mut changed = false;
+        for rev in stored.iter() {
+            let key = rev.key.as_str();
+            let known = current.read.remove(key).filter(|(revision, _)| *revision == rev.revision);
+            changed |= known.is_none();
+            let entry = known.unwrap_or_else(|| (rev.revision, compile(&index::object(rev))));
+            read.insert(key.to_owned(), entry);
+        }
+        changed |= !current.read.is_empty();
+        current.read = read;
+        if changed {
+            let mut served: Vec<&Read> =
+                current.read.values().filter_map(|(_, read)| read.as_ref()).collect();
+            served.sort_by_key(|read| name(&read.definition).to_owned());
+            let definitions = served.iter().map(|read| Arc::clone(&read.definition)).collect();
+            let resources: Vec<_> = served.iter().flat_map(|read| read.resources.clone()).collect();
+            current.catalog = {
+                let about = Arc::clone(&self.about);
+                Arc::new(Catalog::new(about, definitions, resources))
+            };
+        }
+    }
+}
+
+fn name(definition: &Definition) -> &str {
+    definition.metadata.get("name").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// What is served of a definition, if it is established.
+fn compile(object: &Value) -> Option<Read> {
+    let definition = Arc::new(Definition::parse(object).ok()?);
+    if !definition.status.established {
+        return None;
+    }
+    let resources = resources(object, &definition);
+    Some(Read { definition, resources })
+}
+
+/// The resources of a definition, one for each version that is served.
+pub(crate) fn resources(object: &Value, definition: &Arc<Definition>) -> Vec<Arc<Resource>> {
+    let spec = &definition.spec;
+    let raw = object["spec"]["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let raw_schema = |at: usize| raw.get(at)?.pointer("/schema/openAPIV3Schema");
+    let schemas = spec.versions().iter().enumerate().map(|(at, version)| {
+        let schema = raw_schema(at).map_or_else(Schema::deduced, Schema::structural);
+        (format!("{}/{}", spec.group, version.name), schema)
+    });
+    let versions = Arc::new(SameInAllVersions::new(schemas));
+    let Some(hub) = definition.storage_version() else { return Vec::new() };
+    let names = &spec.names;
+    let served = spec.versions().iter().enumerate().filter(|(_, version)| version.served);
+    let resource = |(at, version): (usize, &Version)| {
+        let mut schema = version.open_api_v3_schema().cloned().unwrap_or_default();
+        schema::prune_defaults(&mut schema);
+        let mut hasher = DefaultHasher::new();
+        raw_schema(at).map(json::to_string).hash(&mut hasher);
+        let gvk = |version: &str| GroupVersionKind::new(&*spec.group, version, &*names.kind);
+        Arc::new(Resource {
+            gvr: GroupVersionResource::new(&*spec.group, &*version.name, &*names.plural),
+            gvk: gvk(&version.name),
+            list_kind: names.list_kind.clone(),
+            singular: names.singular.clone(),
+            namespaced: spec.scope != "Cluster",
+            hub: gvk(&hub.name),
+            prefix: format!("{PREFIX}{}/{}/", spec.group, names.plural),
+            origin: Origin::Custom(Custom {
+                definition: Arc::clone(definition),
+                version: at,
+                schema: Arc::new(schema),
+                schema_hash: hasher.finish(),
+                versions: Arc::clone(&versions),
+            }),
+        })
+    };
+    served.map(resource).collect()
+}
+
+/// Sets a condition of a definition; its time is kept while its status does not change.
+pub(crate) fn set_condition(object: &mut Value, mut condition: Value) {
+    let status = object.as_object_mut().expect("a definition is an object").entry("status");
+    let status = status.or_insert_with(|| serde_json::json!({}));
+    let conditions = status
+        .as_object_mut()
+        .map(|status| status.entry("conditions").or_insert_with(|| serde_json::json!([])));
+    let Some(Value::Array(conditions)) = conditions else { return };
+    let same = conditions.iter_mut().find(|other| other["type"] == condition["type"]);
+    match same {
+        Some(old) => {
+            if old["status"] == condition["status"] && old["lastTransitionTime"].is_string() {
+                condition["lastTransitionTime"] = old["lastTransitionTime"].clone();
+            }
+            *old = condition;
+        }
+        None => conditions.push(condition),
+    }
+}

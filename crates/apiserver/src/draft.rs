@@ -1,0 +1,254 @@
+//! A body becomes an object: decoded in its media type, checked field by field, in normal form,
+//! with defaults, in the version of the request.
+
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use kubewright_apimachinery::builtin;
+use kubewright_apimachinery::gvk::GroupVersionKind;
+use kubewright_apimachinery::json::Decoded;
+use kubewright_apimachinery::json::strict::{self, Violation};
+use kubewright_apimachinery::schema::{self, Malformed};
+use kubewright_apimachinery::status::Status;
+use kubewright_apimachinery::{json, proto, yaml};
+use serde_json::Value;
+
+use crate::options::FieldValidation;
+use crate::refusal::Refusal;
+use crate::resource::{Custom, Origin, Resource};
+use crate::warnings::Warnings;
+
+const JSON: &str = "application/json";
+const YAML: &str = "application/yaml";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+/// An object that a client sent, in the version of the request, with defaults.
+#[derive(Debug)]
+pub(crate) struct Draft(pub(crate) Value);
+
+/// How a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Media {
+    Json,
+    Yaml,
+    Protobuf,
+}
+
+impl Media {
+    /// The media type of a body; without one it is JSON. Custom resources have no protobuf.
+    pub(crate) fn of(headers: &HeaderMap, takes_protobuf: bool) -> Result<Media, Refusal> {
+        let media = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let media = media.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        match media.to_ascii_lowercase().as_str() {
+            "" | "*/*" | JSON => Ok(Media::Json),
+            YAML => Ok(Media::Yaml),
+            PROTOBUF if takes_protobuf => Ok(Media::Protobuf),
+            _ => {
+                let known: &[&str] = match takes_protobuf {
+                    true => &[JSON, YAML, PROTOBUF],
+                    false => &[JSON, YAML],
+                };
+                Err(Box::new(Status::unsupported_media_type(known)))
+            }
+        }
+    }
+}
+
+/// What a body is read as: the kind of the resource, or that of one of its parts.
+#[derive(Clone, Copy)]
+pub(crate) struct Expected<'a> {
+    pub(crate) gvk: &'a GroupVersionKind,
+    pub(crate) shape: Shape<'a>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Shape<'a> {
+    Builtin(&'static builtin::Kind),
+    Custom(&'a Custom),
+}
+
+impl Resource {
+    pub(crate) fn takes_protobuf(&self) -> bool {
+        matches!(self.origin, Origin::Builtin(_))
+    }
+
+    pub(crate) fn expected(&self) -> Expected<'_> {
+        let shape = match &self.origin {
+            Origin::Builtin(builtin) => Shape::Builtin(builtin.kind),
+            Origin::Custom(custom) => Shape::Custom(custom),
+        };
+        Expected { gvk: &self.gvk, shape }
+    }
+
+    /// Reads a body as an object of this resource.
+    pub(crate) fn draft(
+        &self,
+        media: Media,
+        body: &[u8],
+        validation: FieldValidation,
+        warnings: &Warnings,
+    ) -> Result<Draft, Refusal> {
+        let mut object = decode(self.expected(), media, body, validation, warnings)?;
+        self.default(&mut object);
+        Ok(Draft(object))
+    }
+}
+
+/// Reads a body as an object of a kind, in normal form. What strictness finds is refused, warned
+/// about, or passed over, as the client asked.
+pub(crate) fn decode(
+    expected: Expected<'_>,
+    media: Media,
+    body: &[u8],
+    validation: FieldValidation,
+    warnings: &Warnings,
+) -> Result<Value, Refusal> {
+    let kind = &expected.gvk.kind;
+    let unread = |why: &dyn std::fmt::Display| Box::new(Status::unrecognized(kind, why, body));
+    let Decoded { value, violations } = match media {
+        Media::Protobuf => {
+            let value = proto::decode(body).map_err(|error| unread(&error))?;
+            Decoded { value, violations: Vec::new() }
+        }
+        Media::Yaml if !yaml::is_json(body) => decode_yaml(body).map_err(|error| unread(&error))?,
+        _ => match expected.shape {
+            Shape::Builtin(kind) => json::decode_shaped(body, builtin::shape(kind)),
+            Shape::Custom(_) => json::decode(body),
+        }
+        .map_err(|error| unread(&error))?,
+    };
+    let found = identify(&value, expected.gvk, body)?;
+    let (value, violations) = shape(expected, &found, value, violations)?;
+    judge(&violations, &found, kind, validation, warnings)?;
+    Ok(value)
+}
+
+/// Reads YAML, which is text.
+pub(crate) fn decode_yaml(body: &[u8]) -> Result<Decoded, String> {
+    let text = std::str::from_utf8(body).map_err(|_| INVALID_UTF8.to_owned())?;
+    yaml::decode(text).map_err(|error| error.to_string())
+}
+
+const INVALID_UTF8: &str = "yaml: invalid leading UTF-8 octet";
+
+/// What the body says it is, where it does not say what was expected.
+fn identify(
+    value: &Value,
+    expected: &GroupVersionKind,
+    body: &[u8],
+) -> Result<GroupVersionKind, Refusal> {
+    let mut found = GroupVersionKind::interpret(value)
+        .map_err(|error| Box::new(Status::unrecognized(&expected.kind, error, body)))?;
+    if found.kind.is_empty() {
+        found.kind.clone_from(&expected.kind);
+    }
+    if found.version.is_empty() {
+        found.group.clone_from(&expected.group);
+        found.version.clone_from(&expected.version);
+    }
+    if found.kind != expected.kind {
+        let registered = builtin::kind(&found.group, &found.version, &found.kind).is_some();
+        let why = match registered {
+            // Upstream decodes any kind it knows, and fails to put it where it should go.
+            true => format!(
+                "converting ({}).{} to ({}).{}: unknown conversion",
+                found.version, found.kind, expected.version, expected.kind
+            ),
+            false => format!(
+                "no kind {} is registered for version {} in scheme {}",
+                json::go_quote(&found.kind),
+                json::go_quote(&found.api_version()),
+                json::go_quote("pkg/api/legacyscheme/scheme.go:30"),
+            ),
+        };
+        return Err(Box::new(Status::undecodable(&found, &expected.kind, why)));
+    }
+    if (&found.group, &found.version) != (&expected.group, &expected.version) {
+        return Err(Box::new(Status::bad_request(format!(
+            "the API version in the data ({}) does not match the expected API version ({})",
+            found.api_version(),
+            expected.api_version()
+        ))));
+    }
+    Ok(found)
+}
+
+/// Brings a tree into the form of its kind.
+fn shape(
+    expected: Expected<'_>,
+    found: &GroupVersionKind,
+    value: Value,
+    mut violations: Vec<Violation>,
+) -> Result<(Value, Vec<Violation>), Refusal> {
+    let refuse = |why: String| Box::new(Status::undecodable(found, &expected.gvk.kind, why));
+    let mut value = match expected.shape {
+        Shape::Builtin(kind) => {
+            let decoded =
+                builtin::decode(kind, value).map_err(|error| refuse(error.to_string()))?;
+            // A tree that was read along the shape has told of unknown fields already.
+            for violation in decoded.violations {
+                if !violations.contains(&violation) {
+                    violations.push(violation);
+                }
+            }
+            decoded.value
+        }
+        Shape::Custom(custom) => {
+            let (value, unknown) = custom.admit_tree(value, Malformed::Refuse).map_err(refuse)?;
+            violations.extend(unknown.into_iter().map(Violation::UnspecifiedField));
+            value
+        }
+    };
+    if let Some(object) = value.as_object_mut() {
+        let api_version = expected.gvk.api_version();
+        object.shift_insert(0, "kind".to_owned(), expected.gvk.kind.clone().into());
+        object.shift_insert(1, "apiVersion".to_owned(), api_version.into());
+    }
+    Ok((value, violations))
+}
+
+fn judge(
+    violations: &[Violation],
+    found: &GroupVersionKind,
+    expected: &str,
+    validation: FieldValidation,
+    warnings: &Warnings,
+) -> Result<(), Refusal> {
+    match validation {
+        _ if violations.is_empty() => Ok(()),
+        FieldValidation::Ignore => Ok(()),
+        FieldValidation::Warn => {
+            warnings.extend(strict::warnings(violations));
+            Ok(())
+        }
+        FieldValidation::Strict => {
+            Err(Box::new(Status::undecodable(found, expected, strict::error(violations))))
+        }
+    }
+}
+
+impl Custom {
+    /// Brings a tree into the form of a custom resource: metadata in normal form, unknown fields
+    /// and meaningless nulls dropped. Also gives the paths of what was unknown.
+    ///
+    /// # Errors
+    /// In the words of Go's decoder, when metadata has fields of the wrong type and this is an
+    /// error.
+    pub(crate) fn admit_tree(
+        &self,
+        mut value: Value,
+        malformed: Malformed,
+    ) -> Result<(Value, Vec<String>), String> {
+        let metadata = value.get("metadata").cloned().unwrap_or_else(|| serde_json::json!({}));
+        let normalized = schema::normalize_object_meta(&metadata, malformed)?;
+        let mut unknown: Vec<String> =
+            normalized.unknown.iter().map(|field| format!("metadata.{field}")).collect();
+        value["metadata"] = Value::Object(normalized.metadata);
+        if !self.definition.spec.preserve_unknown_fields {
+            unknown.extend(schema::prune(&mut value, &self.schema));
+        }
+        schema::drop_nulls(&mut value, &self.schema);
+        let embedded = schema::coerce(&mut value, &self.schema, malformed);
+        unknown.extend(embedded.map_err(|error| error.to_string())?);
+        Ok((value, unknown))
+    }
+}

@@ -1,0 +1,188 @@
+//! The options of requests that write, and what is wrong with them.
+
+use kubewright_apimachinery::builtin;
+use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::gvk::GroupKind;
+use kubewright_apimachinery::name::object_meta;
+use kubewright_apimachinery::status::Status;
+use kubewright_apimachinery::{apply, json, proto, yaml};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::draft::{Media, decode_yaml};
+use crate::query::Query;
+use crate::refusal::Refusal;
+
+/// The options of a create, update or patch.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WriteOptions {
+    pub(crate) dry_run: bool,
+    /// Who writes, as managed fields name it.
+    pub(crate) manager: String,
+    pub(crate) validation: FieldValidation,
+    /// Apply only: take fields from their owners.
+    pub(crate) force: bool,
+}
+
+/// What to do about fields that are unknown or given twice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    #[default]
+    Warn,
+    Strict,
+}
+
+/// Which options a request takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WriteKind {
+    Create,
+    Update,
+    Patch,
+    Apply,
+}
+
+impl WriteOptions {
+    /// Reads the options off a query; without a manager, the client's name is one.
+    pub(crate) fn parse(query: &Query, kind: WriteKind, user_agent: &str) -> Result<Self, Refusal> {
+        let mut errors = Vec::new();
+        let manager = query.get("fieldManager").unwrap_or_default();
+        let force = query.flag("force");
+        if kind == WriteKind::Apply && manager.is_empty() {
+            let path = Path::new("fieldManager");
+            errors.push(Error::required(&path, "is required for apply patch"));
+        }
+        if kind == WriteKind::Patch && force.is_some() {
+            let path = Path::new("force");
+            errors.push(Error::forbidden(&path, "may not be specified for non-apply patch"));
+        }
+        errors.extend(object_meta::validate_field_manager(manager, &Path::new("fieldManager")));
+        let dry_run: Vec<&str> = query.all("dryRun").collect();
+        errors.extend(check_dry_run(&dry_run));
+        let directive = query.get("fieldValidation").unwrap_or_default();
+        let validation = match directive {
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
+            "" | "Warn" => FieldValidation::Warn,
+            unknown => {
+                let path = Path::new("fieldValidation");
+                let known = ["", "Ignore", "Strict", "Warn"];
+                errors.push(Error::not_supported(&path, unknown, &known));
+                FieldValidation::Warn
+            }
+        };
+        let name = match kind {
+            WriteKind::Create => "CreateOptions",
+            WriteKind::Update => "UpdateOptions",
+            WriteKind::Patch | WriteKind::Apply => "PatchOptions",
+        };
+        check(name, &errors)?;
+        let manager = match manager {
+            "" => apply::manager_from_user_agent(user_agent),
+            manager => manager.to_owned(),
+        };
+        let force = force.unwrap_or_default();
+        Ok(WriteOptions { dry_run: !dry_run.is_empty(), manager, validation, force })
+    }
+}
+
+/// The options of a delete.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct DeleteOptions {
+    pub(crate) grace_period_seconds: Option<i64>,
+    pub(crate) preconditions: Option<Preconditions>,
+    pub(crate) orphan_dependents: Option<bool>,
+    pub(crate) propagation_policy: Option<String>,
+    pub(crate) dry_run: Option<Vec<String>>,
+}
+
+/// What must be true of the object for it to be deleted.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Preconditions {
+    pub(crate) uid: Option<String>,
+    pub(crate) resource_version: Option<String>,
+}
+
+impl DeleteOptions {
+    /// Reads the options off the body, or off the query when there is none.
+    pub(crate) fn parse(query: &Query, media: Media, body: &[u8]) -> Result<Self, Refusal> {
+        let options = match body.is_empty() {
+            true => Self::from_query(query)?,
+            false => Self::from_body(media, body)?,
+        };
+        options.check()?;
+        Ok(options)
+    }
+
+    pub(crate) fn is_dry_run(&self) -> bool {
+        self.dry_run.as_ref().is_some_and(|values| !values.is_empty())
+    }
+
+    fn from_query(query: &Query) -> Result<Self, Refusal> {
+        let grace = match query.get("gracePeriodSeconds") {
+            Some(text) => Some(text.parse().map_err(|_| {
+                let text = json::go_quote(text);
+                let why = format!("strconv.ParseInt: parsing {text}: invalid syntax");
+                Box::new(Status::bad_request(why))
+            })?),
+            None => None,
+        };
+        let dry_run: Vec<String> = query.all("dryRun").map(str::to_owned).collect();
+        Ok(DeleteOptions {
+            grace_period_seconds: grace,
+            preconditions: None,
+            orphan_dependents: query.flag("orphanDependents"),
+            propagation_policy: query.get("propagationPolicy").map(str::to_owned),
+            dry_run: (!dry_run.is_empty()).then_some(dry_run),
+        })
+    }
+
+    fn from_body(media: Media, body: &[u8]) -> Result<Self, Refusal> {
+        let bad = |why: String| Box::new(Status::bad_request(why));
+        let tree = match media {
+            Media::Protobuf => proto::decode(body).map_err(|error| bad(error.to_string()))?,
+            Media::Yaml if !yaml::is_json(body) => decode_yaml(body).map_err(bad)?.value,
+            _ => json::decode(body).map_err(|error| bad(error.to_string()))?.value,
+        };
+        let kind = tree.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
+        if kind != "DeleteOptions" {
+            return Err(bad("decoded object cannot be converted to DeleteOptions".to_owned()));
+        }
+        let kind = builtin::kind("", "v1", "DeleteOptions").expect("it is in the table");
+        let normal = builtin::decode(kind, tree).map_err(|error| bad(error.to_string()))?.value;
+        DeleteOptions::deserialize(normal).map_err(|error| bad(error.to_string()))
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        let mut errors = Vec::new();
+        let path = Path::new("propagationPolicy");
+        if let Some(policy) = &self.propagation_policy {
+            if self.orphan_dependents.is_some() {
+                let why = "orphanDependents and deletionPropagation cannot be both set";
+                errors.push(Error::invalid(&path, policy.as_str(), why));
+            }
+            if !matches!(policy.as_str(), "Foreground" | "Background" | "Orphan") {
+                let known = ["Foreground", "Background", "Orphan", "nil"];
+                errors.push(Error::not_supported(&path, policy.as_str(), &known));
+            }
+        }
+        let dry_run: Vec<&str> = self.dry_run.iter().flatten().map(String::as_str).collect();
+        errors.extend(check_dry_run(&dry_run));
+        check("DeleteOptions", &errors)
+    }
+}
+
+fn check_dry_run(values: &[&str]) -> Option<Error> {
+    let path = Path::new("dryRun");
+    let known = values.iter().all(|value| *value == "All");
+    (!known).then(|| Error::not_supported(&path, json!(values), &["All"]))
+}
+
+fn check(kind: &str, errors: &[Error]) -> Result<(), Refusal> {
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(Box::new(Status::invalid(&GroupKind::new("meta.k8s.io", kind), "", errors))),
+    }
+}

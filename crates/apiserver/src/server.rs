@@ -1,0 +1,171 @@
+//! The server: from a request to its answer.
+//!
+//! Stages consume one type and give the next, so none can be left out: a request is identified
+//! ([`User`]), read ([`Target`]), permitted ([`Authorized`]), and only then routed to a handler,
+//! which decodes, admits, commits and encodes.
+
+mod route;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use jiff::Timestamp;
+use kubewright_apimachinery::status::Status;
+
+use crate::admission::Admission;
+use crate::authn::Authenticator;
+use crate::authn::token::Issuer;
+use crate::authz::{self, Authorizer, Decision};
+use crate::body::Body;
+use crate::crd::Shelf;
+use crate::discovery;
+use crate::encode::{self, Encoder};
+use crate::index::Store;
+use crate::negotiate::Accept;
+use crate::openapi;
+use crate::query::Query;
+use crate::refusal::Refusal;
+use crate::target::Target;
+use crate::user::User;
+use crate::warnings::Warnings;
+
+/// What a request may bring.
+const BODY_BYTES_MAX: usize = 3 << 20;
+
+/// The Kubernetes API over a store. A clone is another handle on the same server.
+#[derive(Clone)]
+pub struct Server(Arc<Inner>);
+
+/// What a server must be told.
+pub struct Settings {
+    pub store: Store,
+    pub authenticator: Authenticator,
+    /// Issues the tokens of service accounts.
+    pub issuer: Option<Issuer>,
+    /// Host and port at which clients reach the server.
+    pub address: String,
+}
+
+pub(crate) struct Inner {
+    pub(crate) store: Store,
+    pub(crate) authenticator: Authenticator,
+    pub(crate) issuer: Option<Issuer>,
+    pub(crate) authorizer: Arc<Authorizer>,
+    pub(crate) admission: Admission,
+    pub(crate) shelf: Shelf,
+    pub(crate) encoder: Encoder,
+}
+
+/// A request that its user may make. Only [`Inner::permit`] makes one.
+pub(crate) struct Authorized {
+    pub(crate) user: User,
+    pub(crate) target: Target,
+    pub(crate) parts: Parts,
+    pub(crate) query: Query,
+    pub(crate) warnings: Warnings,
+}
+
+impl Server {
+    pub fn new(settings: Settings) -> Self {
+        let Settings { store, authenticator, issuer, address } = settings;
+        let paths = route::PATHS.map(str::to_owned).to_vec();
+        let clock = store.config().clock.clone();
+        Server(Arc::new(Inner {
+            authorizer: Arc::clone(&authenticator.authorizer),
+            admission: Admission::new(store.clone()),
+            shelf: Shelf::new(store.clone(), discovery::Server { address, paths }),
+            encoder: Encoder::new(clock, Arc::new(openapi::describe)),
+            authenticator,
+            issuer,
+            store,
+        }))
+    }
+
+    /// Answers a request. Whoever calls in the same process says who it is with an extension of
+    /// type [`User`].
+    pub async fn call<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        let accept = Accept::of(&parts.headers, parts.uri.query().unwrap_or_default());
+        match self.0.respond(parts, body, &accept).await {
+            Ok(response) => response,
+            Err(refusal) => encode::failure(&refusal, accept.failure()),
+        }
+    }
+}
+
+impl Inner {
+    async fn respond<B>(
+        &self,
+        parts: Parts,
+        body: B,
+        accept: &Accept,
+    ) -> Result<Response<Body>, Refusal>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let user = self.authenticator.identify(&parts)?;
+        let authorized = self.permit(user, parts)?;
+        match &authorized.target {
+            Target::Path { .. } => self.document(&authorized),
+            Target::Resource(target) => {
+                let target = target.clone();
+                let body = Box::pin(read(body));
+                let answered = self.resource(&authorized, &target, body, accept).await;
+                let mut response = match answered {
+                    Ok(response) => response,
+                    Err(refusal) => encode::failure(&refusal, accept.failure()),
+                };
+                authorized.warnings.write(response.headers_mut());
+                Ok(response)
+            }
+        }
+    }
+
+    /// Lets a request through if its user may make it.
+    fn permit(&self, user: User, parts: Parts) -> Result<Authorized, Refusal> {
+        let query = Query::parse(parts.uri.query());
+        let target = Target::of(&parts, &query);
+        match self.authorizer.permit(&user, &target) {
+            Decision::Allowed(_) => {
+                let warnings = Warnings::default();
+                Ok(Authorized { user, target, parts, query, warnings })
+            }
+            Decision::Denied(denial) => {
+                let attributes = authz::Attributes::of(&target);
+                Err(authz::forbidden(&user, &attributes, &denial.to_string()))
+            }
+        }
+    }
+
+    /// The time, as the store has it.
+    pub(crate) fn now(&self) -> Timestamp {
+        let now = self.store.config().clock.now();
+        Timestamp::from_second(now.as_secs().cast_signed()).unwrap_or(Timestamp::MAX)
+    }
+}
+
+/// Reads a whole body, if it is not too long.
+async fn read<B>(body: B) -> Result<Bytes, Refusal>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match Limited::new(body, BODY_BYTES_MAX).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            let why = format!("limit is {BODY_BYTES_MAX}");
+            Err(Box::new(Status::request_entity_too_large(why)))
+        }
+        Err(error) => Err(Box::new(Status::bad_request(format!("read the body: {error}")))),
+    }
+}

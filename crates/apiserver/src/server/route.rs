@@ -1,0 +1,375 @@
+//! Which handler answers.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderMap, USER_AGENT};
+use http::{Response, StatusCode};
+use kubewright_apimachinery::builtin;
+use kubewright_apimachinery::gvk::GroupVersionKind;
+use kubewright_apimachinery::status::Status;
+use serde_json::Value;
+
+use super::{Authorized, Inner};
+use crate::authz::Attributes;
+use crate::body::Body;
+use crate::delete::{Delete, Deleted};
+use crate::document::{self, Question};
+use crate::draft::{self, Expected, Media, Shape};
+use crate::encode::Answer;
+use crate::negotiate::{Accept, Endpoint, Format};
+use crate::options::{DeleteOptions, WriteKind, WriteOptions};
+use crate::refusal::Refusal;
+use crate::resource::Resource;
+use crate::review;
+use crate::target::{ResourceTarget, Target, Verb};
+use crate::version;
+use crate::write::{Patch, PatchKind, Replace, Write, Written};
+
+/// What is served besides resources and discovery.
+pub(super) const PATHS: [&str; 10] = [
+    "/.well-known/openid-configuration",
+    "/healthz",
+    "/healthz/ping",
+    "/livez",
+    "/metrics",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/openid/v1/jwks",
+    "/readyz",
+    "/version",
+];
+
+type Reading<'a> = Pin<Box<dyn Future<Output = Result<Bytes, Refusal>> + Send + 'a>>;
+
+/// What a handler is told of its request.
+pub(super) struct Call<'a> {
+    server: &'a Inner,
+    authorized: &'a Authorized,
+    target: &'a ResourceTarget,
+    resource: &'a Arc<Resource>,
+    accept: &'a Accept,
+}
+
+impl Inner {
+    /// Answers what is no resource.
+    pub(super) fn document(&self, authorized: &Authorized) -> Result<Response<Body>, Refusal> {
+        let question = Question::new(&authorized.parts);
+        let catalog = self.shelf.catalog();
+        let whole = |response: Response<Bytes>| response.map(Body::from);
+        if let Some(answer) = version::answer(question) {
+            return answer.map(whole);
+        }
+        match question.path() {
+            "/healthz" | "/healthz/ping" | "/livez" | "/livez/ping" | "/readyz"
+            | "/readyz/ping" => {
+                return Ok(whole(document::respond("text/plain; charset=utf-8", "ok")));
+            }
+            _ => {}
+        }
+        if let Some(answer) = catalog.open_api.answer(question, self.now()) {
+            return Ok(whole(answer));
+        }
+        match catalog.discovery.answer(question) {
+            Some(answer) => answer.map(whole),
+            None => Ok(whole(document::page_not_found())),
+        }
+    }
+
+    /// Answers a request about a resource.
+    pub(super) async fn resource(
+        &self,
+        authorized: &Authorized,
+        target: &ResourceTarget,
+        body: Reading<'_>,
+        accept: &Accept,
+    ) -> Result<Response<Body>, Refusal> {
+        let catalog = self.shelf.catalog();
+        let found = catalog.resource(&target.group, &target.version, &target.resource);
+        let Some(resource) = found.cloned() else {
+            return self.unknown(target);
+        };
+        let call = Call { server: self, authorized, target, resource: &resource, accept };
+        call.check_scope()?;
+        call.answer(body).await
+    }
+
+    fn unknown(&self, target: &ResourceTarget) -> Result<Response<Body>, Refusal> {
+        let is_builtin = kubewright_apimachinery::builtin::versions()
+            .iter()
+            .any(|version| version.group == target.group);
+        match is_builtin {
+            true => Err(Box::new(Status::generic(404, "", ""))),
+            false => Ok(document::page_not_found().map(Body::from)),
+        }
+    }
+}
+
+impl Call<'_> {
+    /// Objects of namespaces are asked for in a namespace, others are not.
+    fn check_scope(&self) -> Result<(), Refusal> {
+        let target = self.target;
+        let is_namespace = target.group.is_empty() && target.resource == "namespaces";
+        let fits = match (&target.namespace, self.resource.namespaced) {
+            (Some(_), namespaced) => namespaced || is_namespace,
+            (None, true) => !self.is_named() && !matches!(target.verb, Verb::Create),
+            (None, false) => true,
+        };
+        match fits {
+            true => Ok(()),
+            false if !self.is_named() && target.namespace.is_none() => Err(self.not_allowed()),
+            false => Err(Box::new(Status::generic(404, "", ""))),
+        }
+    }
+
+    /// Whether the path names one object.
+    fn is_named(&self) -> bool {
+        !self.target.name.is_empty()
+            && !matches!(self.target.verb, Verb::List | Verb::Watch | Verb::DeleteCollection)
+    }
+
+    async fn answer(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {
+        let part = Some(self.target.subresource.as_str()).filter(|part| !part.is_empty());
+        let verb = self.target.verb;
+        let served = match part {
+            None => self.resource.has_verb(verb.as_str()),
+            Some(part) => self.resource.has_part(part, verb.as_str()),
+        };
+        if !served {
+            return Err(self.not_allowed());
+        }
+        match (verb, part) {
+            (Verb::Create, None) => self.create(body).await,
+            (Verb::Create, Some("token")) => self.token(body).await,
+            (Verb::Update, part) => self.update(part, body).await,
+            (Verb::Patch, part) => self.patch(part, body).await,
+            (Verb::Delete, None) => self.delete(body).await,
+            _ => Err(self.not_allowed()),
+        }
+    }
+
+    async fn create(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {
+        let format = self.format(false)?;
+        let media = Media::of(self.headers(), self.resource.takes_protobuf())?;
+        let body = body.await?;
+        let options = self.write_options(WriteKind::Create)?;
+        let warnings = &self.authorized.warnings;
+        let draft = self.resource.draft(media, &body, options.validation, warnings)?;
+        if let Some(reviewed) = self.review(&draft.0) {
+            return Ok(self.answered(Answer::Own(reviewed?), &format, StatusCode::CREATED));
+        }
+        let written = self.write(&options, "", None, &|| Ok(())).create(draft.0).await?;
+        self.settle_definitions();
+        Ok(self.written(written, &format))
+    }
+
+    /// Reviews are answered, not stored.
+    fn review(&self, object: &Value) -> Option<Result<Value, Refusal>> {
+        let context = review::Context {
+            authenticator: &self.server.authenticator,
+            authorizer: &self.server.authorizer,
+            user: &self.authorized.user,
+            namespace: self.namespace(),
+            now: self.server.now(),
+        };
+        let is_review = matches!(
+            self.resource.gvk.group.as_str(),
+            "authentication.k8s.io" | "authorization.k8s.io"
+        );
+        is_review.then(|| review::answer(&context, &self.resource.gvk.kind, object)).flatten()
+    }
+
+    /// A token of a service account.
+    async fn token(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {
+        let gvk = GroupVersionKind::new("authentication.k8s.io", "v1", "TokenRequest");
+        let request = self.action(&gvk, body).await?;
+        let Some(issuer) = &self.server.issuer else {
+            return Err(Box::new(Status::service_unavailable("no key to sign tokens with")));
+        };
+        let namespace = self.namespace().unwrap_or_default();
+        let (store, now) = (&self.server.store, self.server.now());
+        let answer = issuer.issue(store, namespace, &self.target.name, &request, now)?;
+        let format = self.accept.format(Endpoint::of(self.resource, false).without_table())?;
+        Ok(self.answered(Answer::Own(answer), &format, StatusCode::CREATED))
+    }
+
+    /// The body of a request to do something to an object, which has a kind of its own.
+    async fn action(&self, gvk: &GroupVersionKind, body: Reading<'_>) -> Result<Value, Refusal> {
+        let media = Media::of(self.headers(), true)?;
+        let body = body.await?;
+        let options = self.write_options(WriteKind::Create)?;
+        let kind = builtin::kind(&gvk.group, &gvk.version, &gvk.kind).expect("it is in the table");
+        let expected = Expected { gvk, shape: Shape::Builtin(kind) };
+        draft::decode(expected, media, &body, options.validation, &self.authorized.warnings)
+    }
+
+    async fn update(
+        &self,
+        part: Option<&str>,
+        body: Reading<'_>,
+    ) -> Result<Response<Body>, Refusal> {
+        let format = self.format(false)?;
+        let body = body.await?;
+        let options = self.write_options(WriteKind::Update)?;
+        let media = Media::of(self.headers(), self.resource.takes_protobuf())?;
+        let warnings = &self.authorized.warnings;
+        let mut draft = self.resource.draft(media, &body, options.validation, warnings)?;
+        warnings.extend(crate::meta::dedup_owners(&mut draft.0, false));
+        let may_create = || self.may_create();
+        let write = self.write(&options, &self.target.name, part, &may_create);
+        let written = write.update(&Replace(draft.0)).await?;
+        self.settle_definitions();
+        Ok(self.written(written, &format))
+    }
+
+    async fn patch(
+        &self,
+        part: Option<&str>,
+        body: Reading<'_>,
+    ) -> Result<Response<Body>, Refusal> {
+        let content_type = self.header(CONTENT_TYPE.as_str());
+        let kind = PatchKind::of(content_type, self.resource)?;
+        let format = self.format(false)?;
+        let body = body.await?;
+        let options = self.write_options(match kind {
+            PatchKind::Apply => WriteKind::Apply,
+            _ => WriteKind::Patch,
+        })?;
+        let patch = Patch::read(kind, &body, options.validation)?;
+        let may_create = || self.may_create();
+        let write = self.write(&options, &self.target.name, part, &may_create);
+        let written = write.update(&patch).await?;
+        self.settle_definitions();
+        Ok(self.written(written, &format))
+    }
+
+    async fn delete(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {
+        let format = self.format(false)?;
+        let body = body.await?;
+        let options = self.delete_options(&body)?;
+        let deleted = self.deletion(&options).run(&self.target.name).await?;
+        self.settle_definitions();
+        let code = |gone: bool| match options.orphan_dependents {
+            Some(false) if !gone => StatusCode::ACCEPTED,
+            _ => StatusCode::OK,
+        };
+        Ok(match deleted {
+            Deleted::Marked(stored) => self.answered(Answer::Stored(&stored), &format, code(false)),
+            Deleted::Object { object, gone } => {
+                self.answered(Answer::Hub(object), &format, code(gone))
+            }
+            Deleted::Status(status) => {
+                self.answered(Answer::Status(status), &format, StatusCode::OK)
+            }
+        })
+    }
+
+    fn write<'a>(
+        &'a self,
+        options: &'a WriteOptions,
+        name: &'a str,
+        part: Option<&'a str>,
+        may_create: &'a (dyn Fn() -> Result<(), Refusal> + Sync),
+    ) -> Write<'a> {
+        Write {
+            store: &self.server.store,
+            admission: &self.server.admission,
+            user: &self.authorized.user,
+            resource: self.resource,
+            namespace: self.namespace(),
+            name,
+            part,
+            options,
+            now: self.server.now(),
+            warnings: &self.authorized.warnings,
+            may_create,
+        }
+    }
+
+    fn deletion<'a>(&'a self, options: &'a DeleteOptions) -> Delete<'a> {
+        Delete {
+            store: &self.server.store,
+            admission: &self.server.admission,
+            user: &self.authorized.user,
+            resource: self.resource,
+            namespace: self.namespace(),
+            options,
+            now: self.server.now(),
+            warnings: &self.authorized.warnings,
+        }
+    }
+
+    fn namespace(&self) -> Option<&str> {
+        self.target.namespace.as_deref().filter(|_| self.resource.namespaced)
+    }
+
+    /// Whether the user may create the object that an update would create.
+    fn may_create(&self) -> Result<(), Refusal> {
+        let target = ResourceTarget { verb: Verb::Create, ..self.target.clone() };
+        let target = Target::Resource(target);
+        let attributes = Attributes::of(&target);
+        self.server.authorizer.require(&self.authorized.user, &attributes).map(|_| ())
+    }
+
+    fn write_options(&self, kind: WriteKind) -> Result<WriteOptions, Refusal> {
+        WriteOptions::parse(&self.authorized.query, kind, self.header(USER_AGENT.as_str()))
+    }
+
+    fn delete_options(&self, body: &[u8]) -> Result<DeleteOptions, Refusal> {
+        let media = match body.is_empty() {
+            true => Media::Json,
+            false => Media::of(self.headers(), true)?,
+        };
+        DeleteOptions::parse(&self.authorized.query, media, body)
+    }
+
+    fn format(&self, collection: bool) -> Result<Format, Refusal> {
+        self.accept.format(Endpoint::of(self.resource, collection))
+    }
+
+    /// What is defined is served before the client knows that it was defined.
+    fn settle_definitions(&self) {
+        if self.resource.gvk.kind == "CustomResourceDefinition" {
+            self.server.shelf.refresh();
+        }
+    }
+
+    fn written(&self, written: Written, format: &Format) -> Response<Body> {
+        match written {
+            Written::Created(stored) => {
+                self.answered(Answer::Stored(&stored), format, StatusCode::CREATED)
+            }
+            Written::Updated(stored) => {
+                self.answered(Answer::Stored(&stored), format, StatusCode::OK)
+            }
+            Written::Object { object, created } => {
+                let code = if created { StatusCode::CREATED } else { StatusCode::OK };
+                self.answered(Answer::Hub(object), format, code)
+            }
+        }
+    }
+
+    fn answered(&self, answer: Answer<'_>, format: &Format, code: StatusCode) -> Response<Body> {
+        self.server.encoder.answer(answer, self.resource, format, code)
+    }
+
+    fn headers(&self) -> &HeaderMap {
+        &self.authorized.parts.headers
+    }
+
+    fn header(&self, name: &str) -> &str {
+        self.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// Upstream's router does not know the method here.
+    fn not_allowed(&self) -> Refusal {
+        match self.resource.takes_protobuf() {
+            true => Box::new(Status::generic(405, self.target.verb.as_str(), "")),
+            false => Box::new(Status::method_not_supported(
+                &self.resource.group_resource(),
+                self.target.verb.as_str(),
+            )),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The whole server, in memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use kubewright_store::Config;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::authn::Verifier;
+use crate::index;
+
+/// A server with nothing in it, and somebody who may do anything.
+pub(crate) fn server() -> Server {
+    let clock = || Duration::from_secs(1_700_000_000);
+    let store = Store::memory(Config::new(index::extract, index::resource_of, clock));
+    let authorizer = Arc::new(Authorizer::new(store.clone()));
+    let authenticator = Authenticator {
+        store: store.clone(),
+        authorizer,
+        static_tokens: Default::default(),
+        service_accounts: Verifier::new(Vec::new(), Vec::new(), Vec::new()),
+        anonymous: true,
+    };
+    Server::new(Settings {
+        store,
+        authenticator,
+        issuer: None,
+        address: "127.0.0.1:6443".to_owned(),
+    })
+}
+
+/// Makes a request as an administrator; the body is the path's second line.
+pub(crate) async fn ask(server: &Server, line: &str, body: Value) -> (StatusCode, Value) {
+    ask_as(server, line, "application/json", body).await
+}
+
+async fn ask_as(server: &Server, line: &str, media: &str, body: Value) -> (StatusCode, Value) {
+    let (method, path) = line.split_once(' ').expect("a method and a path");
+    let bytes = match body {
+        Value::Null => Bytes::new(),
+        body => Bytes::from(body.to_string()),
+    };
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("content-type", media)
+        .extension(User::new("admin", ["system:masters".to_owned()]))
+        .body(Full::new(bytes))
+        .expect("the request is well-formed");
+    let response = server.call(request).await;
+    let code = response.status();
+    let body = response.into_body().collect().await.expect("a body ends").to_bytes();
+    (code, serde_json::from_slice(&body).unwrap_or(Value::Null))
+}
+
+async fn with_namespace() -> Server {
+    let server = server();
+    let namespace = json!({"metadata": {"name": "a"}});
+    let (code, answer) = ask(&server, "POST /api/v1/namespaces", namespace).await;
+    assert_eq!(code, 201, "{answer}");
+    server
+}
+
+#[tokio::test]
+async fn an_object_is_created_changed_and_deleted() {
+    let server = with_namespace().await;
+    let map = json!({"metadata": {"name": "m"}, "data": {"k": "1"}});
+    let (code, created) = ask(&server, "POST /api/v1/namespaces/a/configmaps", map).await;
+    assert_eq!(code, 201, "{created}");
+    assert_eq!(created["metadata"]["namespace"], "a");
+
+    let path = "/api/v1/namespaces/a/configmaps/m";
+    let patch = json!({"data": {"k": "2"}});
+    let merge = "application/merge-patch+json";
+    let (code, patched) = ask_as(&server, &format!("PATCH {path}"), merge, patch.clone()).await;
+    assert_eq!((code.as_u16(), &patched["data"]["k"]), (200, &json!("2")), "{patched}");
+    let (_, again) = ask_as(&server, &format!("PATCH {path}"), merge, patch).await;
+    assert_eq!(again["metadata"]["resourceVersion"], patched["metadata"]["resourceVersion"]);
+
+    let (code, stale) = ask(&server, &format!("PUT {path}"), created).await;
+    assert_eq!((code.as_u16(), &stale["reason"]), (409, &json!("Conflict")), "{stale}");
+
+    let (code, deleted) = ask(&server, &format!("DELETE {path}"), Value::Null).await;
+    assert_eq!((code.as_u16(), &deleted["status"]), (200, &json!("Success")), "{deleted}");
+    let (code, gone) = ask(&server, &format!("DELETE {path}"), Value::Null).await;
+    assert_eq!((code.as_u16(), &gone["reason"]), (404, &json!("NotFound")), "{gone}");
+}
+
+#[tokio::test]
+async fn an_object_with_finalizers_waits_for_them() {
+    let server = with_namespace().await;
+    let map = json!({"metadata": {"name": "m", "finalizers": ["example.com/wait"]}});
+    ask(&server, "POST /api/v1/namespaces/a/configmaps", map).await;
+    let path = "/api/v1/namespaces/a/configmaps/m";
+    let (_, marked) = ask(&server, &format!("DELETE {path}"), Value::Null).await;
+    assert!(marked["metadata"]["deletionTimestamp"].is_string(), "{marked}");
+    let patch = json!({"metadata": {"finalizers": null}});
+    let merge = "application/merge-patch+json";
+    let (code, last) = ask_as(&server, &format!("PATCH {path}"), merge, patch).await;
+    assert_eq!(code, 200, "{last}");
+    let (code, _) = ask(&server, &format!("DELETE {path}"), Value::Null).await;
+    assert_eq!(code, 404);
+}
+
+#[tokio::test]
+async fn an_apply_creates_and_owns() {
+    let server = with_namespace().await;
+    let path = "PATCH /api/v1/namespaces/a/configmaps/m?fieldManager=me";
+    let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"},
+        "data": {"k": "1"}});
+    let (code, applied) = ask_as(&server, path, "application/apply-patch+yaml", config).await;
+    assert_eq!(code, 201, "{applied}");
+    assert_eq!(applied["metadata"]["managedFields"][0]["manager"], "me", "{applied}");
+}
+
+#[tokio::test]
+async fn nothing_is_created_where_there_is_no_namespace() {
+    let server = server();
+    let map = json!({"metadata": {"name": "m"}});
+    let (code, refused) = ask(&server, "POST /api/v1/namespaces/a/configmaps", map).await;
+    assert_eq!(code, 404);
+    assert_eq!(refused["message"], "namespaces \"a\" not found");
+}

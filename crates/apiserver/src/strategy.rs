@@ -1,0 +1,394 @@
+//! What is special about the objects of a resource, whoever defined it: defaults, what a request
+//! may change, when an object is valid.
+//!
+//! Built-in kinds are judged in their hub version by [`crate::kinds`], custom resources in the
+//! version of the request by its schema.
+
+use kubewright_apimachinery::apply::{
+    BuiltinVersions, PathElement, Pattern, ResetFields, ResetFilter, Set, Versions,
+};
+use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::name::Rule;
+use kubewright_apimachinery::name::object_meta::{self, Scope};
+use kubewright_apimachinery::schema::{self, Malformed};
+use kubewright_apimachinery::{builtin, conversion};
+use kubewright_store::Rev;
+use serde_json::{Map, Value, json};
+
+use crate::index::{self, Index};
+use crate::kinds::Context;
+use crate::resource::{Custom, Origin, Resource};
+
+impl Resource {
+    /// Fills in what a client left out.
+    pub(crate) fn default(&self, object: &mut Value) {
+        match &self.origin {
+            Origin::Builtin(builtin) => (builtin.rules.default)(object),
+            Origin::Custom(custom) => schema::default(object, &custom.schema),
+        }
+    }
+
+    /// A stored object in the version in which it is judged, with its revision.
+    pub(crate) fn live(&self, rev: &Rev<Index>) -> Value {
+        let mut object = index::object(rev);
+        if let Origin::Custom(custom) = &self.origin {
+            object = custom.read_tree(object);
+            object["apiVersion"] = self.gvk.api_version().into();
+        }
+        object
+    }
+
+    /// From the version of the request to the one in which objects are judged.
+    pub(crate) fn to_hub(&self, object: Value) -> Value {
+        match &self.origin {
+            Origin::Builtin(_) if self.hub != self.gvk => {
+                conversion::convert(object, &self.hub.group_version())
+                    .expect("served versions convert into each other")
+            }
+            _ => object,
+        }
+    }
+
+    /// From the version in which objects are judged to the one of the request.
+    pub(crate) fn to_request(&self, object: Value) -> Value {
+        match &self.origin {
+            Origin::Builtin(_) if self.hub != self.gvk => {
+                conversion::convert(object, &self.gvk.group_version())
+                    .expect("served versions convert into each other")
+            }
+            _ => object,
+        }
+    }
+
+    /// The bytes to store.
+    pub(crate) fn to_bytes(&self, object: &mut Value) -> bytes::Bytes {
+        crate::meta::arrange(object);
+        match &self.origin {
+            Origin::Custom(_) if self.hub != self.gvk => {
+                let mut stored = object.clone();
+                stored["apiVersion"] = self.hub.api_version().into();
+                index::to_bytes(&stored)
+            }
+            _ => index::to_bytes(object),
+        }
+    }
+
+    /// Clears what a create may not set, and numbers the first generation.
+    pub(crate) fn prepare_create(&self, object: &mut Value, context: &Context<'_>) {
+        match &self.origin {
+            Origin::Builtin(builtin) => (builtin.rules.prepare_create)(object, context),
+            Origin::Custom(custom) => {
+                if custom.has_status() {
+                    remove(object, "status");
+                }
+                crate::meta::of(object).insert("generation".to_owned(), 1.into());
+            }
+        }
+    }
+
+    /// Restores what an update through this endpoint may not change, and counts the generation.
+    pub(crate) fn prepare_update(
+        &self,
+        part: Option<&str>,
+        object: &mut Value,
+        old: &Value,
+        context: &Context<'_>,
+    ) {
+        match (&self.origin, part) {
+            (Origin::Builtin(builtin), None) => {
+                (builtin.rules.prepare_update)(object, old, context);
+            }
+            (Origin::Builtin(builtin), Some(part)) => {
+                if let Some(part) = builtin.rules.part(part) {
+                    (part.prepare_update)(object, old, context);
+                }
+            }
+            (Origin::Custom(custom), None) => prepare_custom(custom, object, old),
+            (Origin::Custom(_), Some("status")) => prepare_custom_status(object, old),
+            (Origin::Custom(_), Some(_)) => {}
+        }
+    }
+
+    /// Everything that is wrong with a new object.
+    pub(crate) fn validate_create(&self, object: &Value) -> Vec<Error> {
+        let metadata = metadata(object);
+        let path = Path::new("metadata");
+        match &self.origin {
+            Origin::Builtin(builtin) => {
+                let rules = builtin.rules;
+                let mut errors = object_meta::validate(metadata, self.scope(), rules.name, &path);
+                errors.extend(object_meta::validate_builtin_finalizers(
+                    metadata,
+                    &path.child("finalizers"),
+                ));
+                add_new(&mut errors, (rules.validate)(object));
+                errors
+            }
+            Origin::Custom(custom) => {
+                let mut errors =
+                    object_meta::validate(metadata, self.scope(), Rule::Subdomain, &path);
+                errors.extend(schema::validate(object, None, &custom.schema));
+                errors.extend(custom.validate_scale(object));
+                errors
+            }
+        }
+    }
+
+    /// Everything that is wrong with an object that takes the place of another.
+    pub(crate) fn validate_update(
+        &self,
+        part: Option<&str>,
+        object: &Value,
+        old: &Value,
+    ) -> Vec<Error> {
+        let path = Path::new("metadata");
+        let (new_meta, old_meta) = (metadata(object), metadata(old));
+        let mut errors = object_meta::validate(new_meta, self.scope(), Rule::PathSegment, &path);
+        add_new(&mut errors, object_meta::validate_update(new_meta, old_meta, &path));
+        match (&self.origin, part) {
+            (Origin::Builtin(builtin), None) => {
+                add_new(&mut errors, (builtin.rules.validate_update)(object, old));
+            }
+            (Origin::Builtin(builtin), Some(part)) => {
+                if let Some(part) = builtin.rules.part(part) {
+                    add_new(&mut errors, (part.validate_update)(object, old));
+                }
+            }
+            (Origin::Custom(custom), Some("status")) => {
+                errors.extend(schema::validate_status(object, old, &custom.schema));
+            }
+            (Origin::Custom(custom), _) => {
+                errors.extend(schema::validate(object, Some(old), &custom.schema));
+                errors.extend(custom.validate_scale(object));
+            }
+        }
+        errors
+    }
+
+    pub(crate) fn warnings(
+        &self,
+        part: Option<&str>,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Vec<String> {
+        match &self.origin {
+            Origin::Builtin(builtin) => match part {
+                None => (builtin.rules.warnings)(object, old),
+                Some(part) => builtin
+                    .rules
+                    .part(part)
+                    .map(|part| (part.warnings)(object, old))
+                    .unwrap_or_default(),
+            },
+            Origin::Custom(_) => Vec::new(),
+        }
+    }
+
+    /// An update need not say which version of the object it changes.
+    pub(crate) fn unconditional_update(&self) -> bool {
+        match &self.origin {
+            Origin::Builtin(builtin) => builtin.rules.unconditional_update,
+            Origin::Custom(_) => false,
+        }
+    }
+
+    /// An update of what is not there creates it.
+    pub(crate) fn create_on_update(&self) -> bool {
+        match &self.origin {
+            Origin::Builtin(builtin) => builtin.rules.create_on_update,
+            Origin::Custom(_) => false,
+        }
+    }
+
+    pub(crate) fn scope(&self) -> Scope {
+        match self.namespaced {
+            true => Scope::Namespaced,
+            false => Scope::Cluster,
+        }
+    }
+
+    /// What apply must know of the versions of this kind.
+    pub(crate) fn with_versions<T>(&self, use_them: impl FnOnce(&dyn Versions) -> T) -> T {
+        match &self.origin {
+            Origin::Builtin(builtin) => use_them(builtin_versions(builtin.row.kind)),
+            Origin::Custom(custom) => use_them(&*custom.versions),
+        }
+    }
+
+    /// An object of this kind in which nothing is set.
+    pub(crate) fn empty(&self) -> Value {
+        let bare = json!({"kind": self.gvk.kind, "apiVersion": self.gvk.api_version()});
+        match &self.origin {
+            Origin::Builtin(builtin) => {
+                builtin::decode(builtin.kind, bare).expect("nothing in it has a wrong type").value
+            }
+            Origin::Custom(_) => bare,
+        }
+    }
+
+    /// The fields that a write through this endpoint has no say over.
+    pub(crate) fn reset(&self, part: Option<&str>) -> ResetFields {
+        match &self.origin {
+            Origin::Builtin(builtin) => {
+                let fields = match part {
+                    None => builtin.rules.reset,
+                    Some(part) => builtin.rules.part(part).map(|part| part.reset).unwrap_or(&[]),
+                };
+                if fields.is_empty() {
+                    return ResetFields::none();
+                }
+                let mut reset = ResetFields::none();
+                for kind in builtin::kinds().iter().filter(|kind| kind.kind == builtin.row.kind) {
+                    let mut set = Set::new();
+                    for field in fields {
+                        set.insert(field.split('.').map(PathElement::field));
+                    }
+                    let version = match kind.group {
+                        "" => kind.version.to_owned(),
+                        group => format!("{group}/{}", kind.version),
+                    };
+                    reset = reset.with(&version, ResetFilter::Except(set));
+                }
+                reset
+            }
+            Origin::Custom(custom) => custom.reset(part),
+        }
+    }
+}
+
+impl Custom {
+    pub(crate) fn has_status(&self) -> bool {
+        self.version().subresources.as_ref().is_some_and(|parts| parts.status)
+    }
+
+    /// An object as it comes from the store, maybe written under another schema.
+    pub(crate) fn read_tree(&self, object: Value) -> Value {
+        let fallback = object.clone();
+        let Ok((mut object, _)) = self.admit_tree(object, Malformed::Drop) else { return fallback };
+        schema::default(&mut object, &self.schema);
+        object
+    }
+
+    fn reset(&self, part: Option<&str>) -> ResetFields {
+        let mut reset = ResetFields::none();
+        for version in self.definition.versions() {
+            let has_status = version.subresources.as_ref().is_some_and(|parts| parts.status);
+            let status = || PathElement::field("status");
+            let filter = match part {
+                None if has_status => ResetFilter::Except({
+                    let mut set = Set::new();
+                    set.insert([status()]);
+                    set
+                }),
+                Some("status") => ResetFilter::Only(Pattern::prefixes([vec![Some(status())]])),
+                _ => continue,
+            };
+            let name = format!("{}/{}", self.definition.spec.group, version.name);
+            reset = reset.with(&name, filter);
+        }
+        reset
+    }
+
+    /// What the scale of the object could not show.
+    fn validate_scale(&self, object: &Value) -> Vec<Error> {
+        let Some(scale) =
+            self.version().subresources.as_ref().and_then(|parts| parts.scale.as_ref())
+        else {
+            return Vec::new();
+        };
+        let mut errors = Vec::new();
+        let at = scale.spec_replicas_path.trim_start_matches('.');
+        let pointer = |path: &str| format!("/{}", path.trim_start_matches('.').replace('.', "/"));
+        const INT32_MAX: i64 = i32::MAX as i64;
+        let mut check = |at: &str, value: Option<i64>| {
+            let Some(value) = value else { return };
+            let path = Path::new(at);
+            if value < 0 {
+                errors.push(Error::invalid(&path, value, "should be a non-negative integer"));
+            }
+            if value > INT32_MAX {
+                errors.push(Error::invalid(
+                    &path,
+                    value,
+                    format!("should be less than or equal to {INT32_MAX}"),
+                ));
+            }
+        };
+        check(at, object.pointer(&pointer(&scale.spec_replicas_path)).and_then(Value::as_i64));
+        let status = &scale.status_replicas_path;
+        check(
+            status.trim_start_matches('.'),
+            object.pointer(&pointer(status)).and_then(Value::as_i64),
+        );
+        errors
+    }
+}
+
+/// Built once per kind: the versions never change.
+fn builtin_versions(kind: &'static str) -> &'static BuiltinVersions {
+    use std::collections::HashMap;
+    use std::sync::{Mutex, PoisonError};
+    static MADE: Mutex<Option<HashMap<&'static str, &'static BuiltinVersions>>> = Mutex::new(None);
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    made.get_or_insert_default()
+        .entry(kind)
+        .or_insert_with(|| Box::leak(Box::new(BuiltinVersions::new(kind))))
+}
+
+fn prepare_custom(custom: &Custom, object: &mut Value, old: &Value) {
+    if custom.has_status() {
+        match old.get("status") {
+            Some(status) => object["status"] = status.clone(),
+            None => remove(object, "status"),
+        }
+    }
+    if !same_but_metadata(object, old) {
+        let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
+        crate::meta::of(object).insert("generation".to_owned(), (generation + 1).into());
+    }
+}
+
+/// Only the status, and the managed fields that go with it, may change.
+fn prepare_custom_status(object: &mut Value, old: &Value) {
+    let status = object.get("status").cloned();
+    let managed = object["metadata"].get("managedFields").cloned();
+    *object = old.clone();
+    match status {
+        Some(status) => object["status"] = status,
+        None => remove(object, "status"),
+    }
+    let metadata = crate::meta::of(object);
+    match managed {
+        Some(managed) => metadata.insert("managedFields".to_owned(), managed),
+        None => metadata.shift_remove("managedFields"),
+    };
+}
+
+fn same_but_metadata(left: &Value, right: &Value) -> bool {
+    let fields = |object: &Value| -> Vec<String> {
+        let keys = object.as_object().into_iter().flatten().map(|(key, _)| key.clone());
+        keys.filter(|key| key != "metadata" && key != "apiVersion").collect()
+    };
+    let (keys, others) = (fields(left), fields(right));
+    keys.len() == others.len() && keys.iter().all(|key| right.get(key) == left.get(key))
+}
+
+/// Kinds look at metadata too; what was found twice is told once.
+fn add_new(errors: &mut Vec<Error>, more: Vec<Error>) {
+    let known = errors.len();
+    errors.extend(more);
+    let (told, more) = errors.split_at(known);
+    let new: Vec<Error> = more.iter().filter(|error| !told.contains(error)).cloned().collect();
+    errors.truncate(known);
+    errors.extend(new);
+}
+
+fn remove(object: &mut Value, field: &str) {
+    if let Some(object) = object.as_object_mut() {
+        object.shift_remove(field);
+    }
+}
+
+fn metadata(object: &Value) -> &Map<String, Value> {
+    object["metadata"].as_object().expect("an object has metadata")
+}

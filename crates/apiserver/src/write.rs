@@ -1,0 +1,473 @@
+//! Creates and updates: from an object that a client wants to a stored revision.
+//!
+//! An update decides from the object that is there, again whenever somebody else was faster; what
+//! makes the new object of it ([`Revise`]) is a replacement, a patch or an apply.
+
+mod patch;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kubewright_apimachinery::apply::{self, FieldManager};
+use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::gvk::GroupKind;
+use kubewright_apimachinery::status::Status;
+use kubewright_store::{Change, Durability, Expect, Key, Put, PutError, Updated};
+use serde_json::Value;
+
+use crate::admission::{Admission, Admitted, Attributes, Operation};
+use crate::index::{self, Store, Stored};
+use crate::kinds::Context;
+use crate::meta;
+use crate::options::WriteOptions;
+use crate::refusal::{self, Refusal};
+use crate::resource::Resource;
+use crate::user::User;
+use crate::warnings::Warnings;
+
+pub(crate) use patch::{Patch, PatchKind};
+
+/// How often a name is made up before the client is told that it is taken.
+const NAME_ATTEMPTS: usize = 8;
+/// How long Events are kept.
+const EVENT_TTL: Duration = Duration::from_secs(60 * 60);
+
+/// A write under way: who writes what, where.
+pub(crate) struct Write<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) admission: &'a Admission,
+    pub(crate) user: &'a User,
+    pub(crate) resource: &'a Resource,
+    pub(crate) namespace: Option<&'a str>,
+    /// Empty on creates.
+    pub(crate) name: &'a str,
+    pub(crate) part: Option<&'a str>,
+    pub(crate) options: &'a WriteOptions,
+    pub(crate) now: Timestamp,
+    pub(crate) warnings: &'a Warnings,
+    /// Whether the user may also create what is not there.
+    pub(crate) may_create: &'a (dyn Fn() -> Result<(), Refusal> + Sync),
+}
+
+/// What came of a write.
+#[derive(Debug)]
+pub(crate) enum Written {
+    Created(Stored),
+    Updated(Stored),
+    /// What would have been stored, or what was stored last before the object went away; in the
+    /// version in which objects are judged.
+    Object {
+        object: Value,
+        created: bool,
+    },
+}
+
+/// Makes the new object of the one that is there. Both are in the version of the request.
+pub(crate) trait Revise: Sync {
+    /// # Errors
+    /// Whatever the client is to be told.
+    fn revise(&self, write: &Write<'_>, live: Option<&Value>) -> Result<Value, Refusal>;
+
+    /// Whether an object that is not there may come of it.
+    fn creates(&self) -> bool {
+        false
+    }
+
+    /// The uid the client expects the object to have.
+    fn expected_uid(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// A whole object takes the place of the one that is there.
+pub(crate) struct Replace(pub(crate) Value);
+
+impl Revise for Replace {
+    fn revise(&self, write: &Write<'_>, live: Option<&Value>) -> Result<Value, Refusal> {
+        Ok(write.track(live, self.0.clone()))
+    }
+
+    fn expected_uid(&self) -> Option<&str> {
+        Some(meta::text(&self.0, "uid")).filter(|uid| !uid.is_empty())
+    }
+}
+
+impl Write<'_> {
+    /// Creates an object.
+    pub(crate) async fn create(&self, mut object: Value) -> Result<Written, Refusal> {
+        meta::wipe(&mut object);
+        self.settle(&mut object)?;
+        self.warnings.extend(meta::dedup_owners(&mut object, false));
+        let object = self.track(None, object);
+        let mut object = self.resource.to_hub(object);
+        let name = meta::text(&object, "name").to_owned();
+        let attributes = self.attributes(Operation::Create, &name, None);
+        self.admission.mutate(&attributes, &mut object).await?;
+        self.warnings.extend(meta::dedup_owners(&mut object, true));
+
+        let base = meta::text(&object, "generateName").to_owned();
+        let is_generated = meta::text(&object, "name").is_empty() && !base.is_empty();
+        let attempts = if is_generated { NAME_ATTEMPTS } else { 1 };
+        let said = self.warnings.len();
+        let mut refused = None;
+        for _ in 0..attempts {
+            self.warnings.truncate(said);
+            let mut candidate = object.clone();
+            meta::identify(&mut candidate, self.now);
+            if is_generated {
+                let name = meta::generate_name(&base);
+                meta::of(&mut candidate).insert("name".to_owned(), name.into());
+            }
+            match self.create_named(candidate).await {
+                Err(refusal) if is_generated && is_taken(&refusal) => refused = Some(refusal),
+                done => return done,
+            }
+        }
+        Err(refused.expect("a name was taken each time"))
+    }
+
+    async fn create_named(&self, object: Value) -> Result<Written, Refusal> {
+        let name = meta::text(&object, "name").to_owned();
+        let key = self.resource.key(self.namespace, &name);
+        let admitted = self.admit_new(object).await?;
+        let object = admitted.into_object();
+        if self.options.dry_run {
+            return match self.store.get(key.as_str()) {
+                Some(found) => Err(self.taken(&object, &found)),
+                None => Ok(Written::Object { object, created: true }),
+            };
+        }
+        let mut object = object;
+        let value = self.resource.to_bytes(&mut object);
+        let (ttl, durability) = self.keeping();
+        let put = Put { key: key.clone(), value, expect: Expect::Absent, ttl, durability };
+        match self.store.put(put).await {
+            Ok(stored) => Ok(Written::Created(stored)),
+            Err(PutError::Conflict { .. }) => match self.store.get(key.as_str()) {
+                Some(found) => Err(self.taken(&object, &found)),
+                // It went away meanwhile.
+                None => {
+                    Err(Box::new(Status::already_exists(&self.resource.group_resource(), &name)))
+                }
+            },
+            Err(PutError::TooLarge { .. }) => Err(refusal::too_large()),
+            Err(PutError::Unavailable(error)) => Err(refusal::unavailable(&error)),
+        }
+    }
+
+    /// Prepares, validates and judges an object that has its identity.
+    async fn admit_new(&self, mut object: Value) -> Result<Admitted, Refusal> {
+        let name = meta::text(&object, "name").to_owned();
+        self.resource.prepare_create(&mut object, &self.context());
+        self.refuse_invalid(&name, &self.resource.validate_create(&object))?;
+        self.warnings.extend(self.resource.warnings(self.part, &object, None));
+        let attributes = self.attributes(Operation::Create, &name, None);
+        self.admission.judge(&attributes, object).await
+    }
+
+    /// Changes the object that is there, or creates it where that is allowed.
+    pub(crate) async fn update(&self, revise: &dyn Revise) -> Result<Written, Refusal> {
+        let key = self.resource.key(self.namespace, self.name);
+        let outcome = Mutex::new(None);
+        let said = self.warnings.len();
+        let updated = self
+            .store
+            .update(&key, |current| {
+                let (outcome, key) = (&outcome, &key);
+                async move {
+                    self.warnings.truncate(said);
+                    let (change, object) = self.decide(key, current.as_ref(), revise).await?;
+                    *outcome.lock().unwrap_or_else(PoisonError::into_inner) = object;
+                    Ok(change)
+                }
+            })
+            .await
+            .map_err(refusal::of_update)?;
+        let outcome = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(match (updated, outcome) {
+            (_, Some(written)) => written,
+            (Updated::Put(stored), None) if stored.created == stored.revision => {
+                Written::Created(stored)
+            }
+            (Updated::Put(stored), None) => Written::Updated(stored),
+            (Updated::Kept(Some(stored)), None) => Written::Updated(stored),
+            (Updated::Deleted(_) | Updated::Kept(None), None) => {
+                unreachable!("what goes away leaves an outcome")
+            }
+        })
+    }
+
+    /// What to do about the object that is there; and the answer, where it is not what is stored.
+    async fn decide(
+        &self,
+        key: &Key,
+        current: Option<&Stored>,
+        revise: &dyn Revise,
+    ) -> Result<(Change, Option<Written>), Refusal> {
+        let resource = self.resource;
+        let Some(current) = current else {
+            let creates = revise.creates() || (resource.create_on_update() && self.part.is_none());
+            return match creates && self.part.is_none() {
+                true => self.decide_create(revise).await,
+                false => Err(self.not_found()),
+            };
+        };
+        let live = resource.live(current);
+        if let Some(expected) = revise.expected_uid()
+            && expected != meta::text(&live, "uid")
+        {
+            return Err(refusal::precondition(
+                &resource.group_resource(),
+                self.name,
+                key.as_str(),
+                "UID",
+                expected,
+                meta::text(&live, "uid"),
+            ));
+        }
+        let object = self.revised(Some(&live), revise).await?;
+        self.check_version(&object, current)?;
+        let object = self.admit_update(object, &live).await?;
+        if self.is_finished(&object, &live) {
+            let change = if self.options.dry_run { Change::Keep } else { Change::Delete };
+            let object = object.into_object();
+            return Ok((change, Some(Written::Object { object, created: false })));
+        }
+        let mut object = object.into_object();
+        index::set_resource_version(&mut object, current.revision);
+        // A write that changes nothing is none.
+        if object == live {
+            return Ok((Change::Keep, None));
+        }
+        if self.options.dry_run {
+            return Ok((Change::Keep, Some(Written::Object { object, created: false })));
+        }
+        let value = resource.to_bytes(&mut object);
+        let (ttl, durability) = self.keeping();
+        Ok((Change::Put { value, ttl, durability }, None))
+    }
+
+    async fn decide_create(
+        &self,
+        revise: &dyn Revise,
+    ) -> Result<(Change, Option<Written>), Refusal> {
+        let mut object = self.revised(None, revise).await?;
+        if !meta::text(&object, "uid").is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {}, and no existing object was \
+                 found",
+                meta::text(&object, "uid")
+            );
+            let resource = self.resource.group_resource();
+            return Err(Box::new(Status::conflict(&resource, self.name, why)));
+        }
+        meta::identify(&mut object, self.now);
+        let admitted = self.admit_new(object).await?;
+        (self.may_create)()?;
+        let mut object = admitted.into_object();
+        if self.options.dry_run {
+            return Ok((Change::Keep, Some(Written::Object { object, created: true })));
+        }
+        let value = self.resource.to_bytes(&mut object);
+        let (ttl, durability) = self.keeping();
+        Ok((Change::Put { value, ttl, durability }, None))
+    }
+
+    /// The new object in the version in which it is judged, as the plugins want it.
+    async fn revised(&self, live: Option<&Value>, revise: &dyn Revise) -> Result<Value, Refusal> {
+        let shown = live.cloned().map(|live| self.resource.to_request(live));
+        let mut object = revise.revise(self, shown.as_ref())?;
+        self.settle(&mut object)?;
+        self.check_name(&object)?;
+        let mut object = self.resource.to_hub(object);
+        let operation = match live {
+            Some(_) => Operation::Update,
+            None => Operation::Create,
+        };
+        let attributes = self.attributes(operation, self.name, live);
+        self.admission.mutate(&attributes, &mut object).await?;
+        self.warnings.extend(meta::dedup_owners(&mut object, true));
+        Ok(object)
+    }
+
+    /// Prepares, validates and judges an object that takes the place of another.
+    async fn admit_update(&self, mut object: Value, live: &Value) -> Result<Admitted, Refusal> {
+        let resource = self.resource;
+        restore(&mut object, live, "generation");
+        resource.prepare_update(self.part, &mut object, live, &self.context());
+        if meta::text(&object, "uid").is_empty() {
+            restore(&mut object, live, "uid");
+        }
+        restore(&mut object, live, "creationTimestamp");
+        if meta::is_deleting(live) {
+            restore(&mut object, live, "deletionTimestamp");
+        }
+        if object["metadata"].get("deletionGracePeriodSeconds").is_none() {
+            restore(&mut object, live, "deletionGracePeriodSeconds");
+        }
+        let errors = resource.validate_update(self.part, &object, live);
+        self.refuse_invalid(self.name, &errors)?;
+        self.warnings.extend(resource.warnings(self.part, &object, Some(live)));
+        apply::keep_times(live, &mut object);
+        let attributes = self.attributes(Operation::Update, self.name, Some(live));
+        self.admission.judge(&attributes, object).await
+    }
+
+    /// An update that removes the last finalizer of an object being deleted deletes it.
+    fn is_finished(&self, object: &Admitted, live: &Value) -> bool {
+        let object = object.object();
+        let has_finalizers = !meta::finalizers(object).is_empty();
+        let grace = live["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or_default();
+        let waits_for_more = self.resource.gvk.kind == "Namespace"
+            && self.resource.gvk.group.is_empty()
+            && object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+        meta::is_deleting(live) && !has_finalizers && grace == 0 && !waits_for_more
+    }
+
+    /// Whether the client has seen the object as it is.
+    fn check_version(&self, object: &Value, current: &Stored) -> Result<(), Refusal> {
+        let resource = self.resource.group_resource();
+        match meta::text(object, "resourceVersion") {
+            "" | "0" if self.resource.unconditional_update() => Ok(()),
+            "" | "0" => {
+                let path = Path::new("metadata");
+                let path = path.child("resourceVersion");
+                let error = Error::invalid(&path, 0, "must be specified for an update");
+                // Upstream names the resource where the kind should be.
+                let kind = GroupKind::new(resource.group, resource.resource);
+                Err(Box::new(Status::invalid(&kind, self.name, &[error])))
+            }
+            version => match version.parse::<i64>() {
+                Ok(version) if version == current.revision.get() => Ok(()),
+                Ok(_) => Err(Box::new(Status::modified(&resource, self.name))),
+                Err(_) => {
+                    let path = Path::new("metadata");
+                    let path = path.child("resourceVersion");
+                    let why = format!(
+                        "strconv.ParseUint: parsing {}: invalid syntax",
+                        kubewright_apimachinery::json::go_quote(version)
+                    );
+                    let error = Error::invalid(&path, version, why);
+                    Err(Box::new(Status::internal_error(error.to_string())))
+                }
+            },
+        }
+    }
+
+    fn check_name(&self, object: &Value) -> Result<(), Refusal> {
+        let name = meta::text(object, "name");
+        if name.is_empty() {
+            return Err(Box::new(Status::bad_request(format!(
+                "the name of the object ({} based on URL) was undeterminable: name must be \
+                 provided",
+                self.name
+            ))));
+        }
+        if name != self.name {
+            return Err(Box::new(Status::bad_request(format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                self.name
+            ))));
+        }
+        Ok(())
+    }
+
+    fn settle(&self, object: &mut Value) -> Result<(), Refusal> {
+        let namespace = self.namespace.filter(|_| self.resource.namespaced);
+        meta::settle_namespace(object, namespace)
+    }
+
+    fn refuse_invalid(&self, name: &str, errors: &[Error]) -> Result<(), Refusal> {
+        match errors.is_empty() {
+            true => Ok(()),
+            false => Err(Box::new(Status::invalid(&self.resource.group_kind(), name, errors))),
+        }
+    }
+
+    /// Records in the managed fields what the client changed.
+    pub(crate) fn track(&self, live: Option<&Value>, object: Value) -> Value {
+        self.with_manager(|manager| manager.update(live, object, &self.options.manager, self.now))
+    }
+
+    pub(crate) fn with_manager<T>(&self, use_it: impl FnOnce(&FieldManager<'_>) -> T) -> T {
+        let resource = self.resource;
+        let reset = resource.reset(self.part);
+        let empty = resource.empty();
+        let api_version = resource.gvk.api_version();
+        resource.with_versions(|versions| {
+            use_it(&FieldManager {
+                api_version: &api_version,
+                kind: &resource.gvk.kind,
+                subresource: self.part.unwrap_or_default(),
+                versions,
+                reset: &reset,
+                empty: &empty,
+            })
+        })
+    }
+
+    fn attributes<'b>(
+        &'b self,
+        operation: Operation,
+        name: &'b str,
+        old: Option<&'b Value>,
+    ) -> Attributes<'b> {
+        Attributes {
+            user: self.user,
+            resource: self.resource,
+            part: self.part,
+            namespace: self.namespace,
+            name,
+            operation,
+            dry_run: self.options.dry_run,
+            old,
+            warnings: self.warnings,
+        }
+    }
+
+    fn context(&self) -> Context<'_> {
+        Context { user: self.user, now: self.now }
+    }
+
+    /// Events are many and worth little: they go after a while, and need not be on disk before
+    /// the answer.
+    fn keeping(&self) -> (Option<Duration>, Durability) {
+        match self.resource.hub.kind.as_str() {
+            "Event" if self.resource.hub.group.is_empty() => (Some(EVENT_TTL), Durability::Written),
+            _ => (None, Durability::Synced),
+        }
+    }
+
+    fn not_found(&self) -> Refusal {
+        Box::new(Status::not_found(&self.resource.group_resource(), self.name))
+    }
+
+    /// Why a name cannot be used: it is taken, maybe not for long.
+    fn taken(&self, object: &Value, found: &Stored) -> Refusal {
+        let resource = self.resource.group_resource();
+        let name = meta::text(object, "name");
+        let mut status = match meta::text(object, "generateName") {
+            "" => Status::already_exists(&resource, name),
+            _ => Status::generate_name_conflict(&resource, name, 1),
+        };
+        if meta::is_deleting(&index::object(found)) {
+            status.message = format!("object is being deleted: {}", status.message);
+        }
+        Box::new(status)
+    }
+}
+
+fn is_taken(refusal: &Refusal) -> bool {
+    refusal.reason == kubewright_apimachinery::status::Reason::AlreadyExists
+}
+
+/// Puts a field of the metadata back to what it was.
+fn restore(object: &mut Value, live: &Value, field: &str) {
+    let was = live["metadata"].get(field).cloned();
+    let metadata = meta::of(object);
+    match was {
+        Some(value) => metadata.insert(field.to_owned(), value),
+        None => metadata.shift_remove(field),
+    };
+}

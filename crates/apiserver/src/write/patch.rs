@@ -1,0 +1,213 @@
+//! Patches: what a client wants changed in an object, in four languages.
+
+use kubewright_apimachinery::builtin;
+use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::gvk::GroupKind;
+use kubewright_apimachinery::json::go;
+use kubewright_apimachinery::json::strict::{self, Violation};
+use kubewright_apimachinery::patch::{json as json_patch, merge, strategic};
+use kubewright_apimachinery::schema::Malformed;
+use kubewright_apimachinery::status::Status;
+use kubewright_apimachinery::{json, yaml};
+use serde_json::Value;
+
+use super::{Revise, Write};
+use crate::draft::decode_yaml;
+use crate::options::FieldValidation;
+use crate::refusal::Refusal;
+use crate::resource::{Origin, Resource};
+
+const JSON: &str = "application/json-patch+json";
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+
+/// The language of a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PatchKind {
+    Json,
+    Merge,
+    Strategic,
+    Apply,
+}
+
+impl PatchKind {
+    /// From the media type of the body. Custom resources have no types to merge strategically by.
+    pub(crate) fn of(content_type: &str, resource: &Resource) -> Result<Self, Refusal> {
+        let is_builtin = matches!(resource.origin, Origin::Builtin(_));
+        // Upstream cuts at the first semicolon and compares as it is.
+        Ok(match content_type.split(';').next().unwrap_or_default() {
+            JSON => PatchKind::Json,
+            MERGE => PatchKind::Merge,
+            STRATEGIC if is_builtin => PatchKind::Strategic,
+            APPLY => PatchKind::Apply,
+            _ => {
+                let known: &[&str] = match is_builtin {
+                    true => &[JSON, MERGE, STRATEGIC, APPLY],
+                    false => &[JSON, MERGE, APPLY],
+                };
+                return Err(Box::new(Status::unsupported_media_type(known)));
+            }
+        })
+    }
+}
+
+/// A patch, read once and tried as often as needed.
+pub(crate) struct Patch {
+    how: How,
+    /// What strictness finds in the patch itself.
+    violations: Vec<String>,
+}
+
+enum How {
+    Json(json_patch::Patch),
+    Merge(Value),
+    Strategic(Value),
+    Apply(Value),
+}
+
+impl Patch {
+    /// Reads a patch.
+    pub(crate) fn read(
+        kind: PatchKind,
+        body: &[u8],
+        validation: FieldValidation,
+    ) -> Result<Self, Refusal> {
+        if kind == PatchKind::Apply {
+            return Self::read_apply(body, validation);
+        }
+        let bad = |why: String| Box::new(Status::bad_request(why));
+        let decoded = json::decode(body).map_err(|error| match kind {
+            PatchKind::Strategic => bad(error.to_string()),
+            _ => bad(format!("error decoding patch: {error}")),
+        })?;
+        let mut violations: Vec<String> =
+            decoded.violations.iter().map(Violation::to_string).collect();
+        let how = match kind {
+            PatchKind::Json => {
+                let patch = json_patch::Patch::decode(decoded.value)
+                    .map_err(|error| Box::new(Status::from(&error)))?;
+                let unknown = patch.unknown_fields().iter();
+                violations
+                    .extend(unknown.map(|at| format!("unknown field {}", json::go_quote(at))));
+                violations = violations.iter().map(|text| format!("json patch {text}")).collect();
+                How::Json(patch)
+            }
+            PatchKind::Merge => How::Merge(decoded.value),
+            PatchKind::Strategic | PatchKind::Apply => How::Strategic(decoded.value),
+        };
+        Ok(Patch { how, violations })
+    }
+
+    fn read_apply(body: &[u8], validation: FieldValidation) -> Result<Self, Refusal> {
+        let decoded = match yaml::is_json(body) {
+            true => json::decode(body).map_err(|error| error.to_string()),
+            false => decode_yaml(body),
+        };
+        let decoded = decoded
+            .map_err(|why| Box::new(Status::bad_request(format!("error decoding YAML: {why}"))))?;
+        if !decoded.violations.is_empty() && validation == FieldValidation::Strict {
+            let texts: Vec<String> = decoded.violations.iter().map(Violation::to_string).collect();
+            return Err(Box::new(Status::bad_request(format!(
+                "error strict decoding YAML: {}",
+                texts.join(", ")
+            ))));
+        }
+        let violations = strict::warnings(&decoded.violations);
+        Ok(Patch { how: How::Apply(decoded.value), violations })
+    }
+
+    fn patched(&self, write: &Write<'_>, live: &Value) -> Result<Value, Refusal> {
+        let patched = match &self.how {
+            How::Json(patch) => {
+                patch.apply(live).map_err(|error| Box::new(Status::from(&error)))?
+            }
+            How::Merge(patch) => merge::apply(live.clone(), patch.clone())
+                .map_err(|error| Box::new(Status::from(&error)))?,
+            How::Strategic(patch) => {
+                let Origin::Builtin(builtin) = &write.resource.origin else {
+                    unreachable!("custom resources take no strategic merge patch");
+                };
+                let schema = strategic::Schema::of(builtin.kind.ty());
+                strategic::apply(live.clone(), patch.clone(), schema)
+                    .map_err(|error| Box::new(Status::from(&error)))?
+            }
+            How::Apply(_) => unreachable!("an apply is no patch of the object"),
+        };
+        self.decode(write, patched)
+    }
+
+    /// Brings a patched object into the form of its kind again.
+    fn decode(&self, write: &Write<'_>, patched: Value) -> Result<Value, Refusal> {
+        let shown = || match &self.how {
+            How::Strategic(patch) => go::plain(patch),
+            _ => json::to_string(&patched),
+        };
+        let invalid = |why: String| {
+            let error = Error::invalid(&Path::new("patch"), shown(), why);
+            Box::new(Status::invalid(&GroupKind::new("", ""), "", &[error]))
+        };
+        let mut violations = self.violations.clone();
+        let (mut object, unknown) = match &write.resource.origin {
+            Origin::Builtin(builtin) => {
+                let decoded = builtin::decode(builtin.kind, patched.clone())
+                    .map_err(|error| invalid(error.to_string()))?;
+                (decoded.value, decoded.violations)
+            }
+            Origin::Custom(custom) => {
+                let (object, unknown) =
+                    custom.admit_tree(patched.clone(), Malformed::Refuse).map_err(&invalid)?;
+                (object, unknown.into_iter().map(Violation::UnspecifiedField).collect())
+            }
+        };
+        violations.extend(unknown.iter().map(Violation::to_string));
+        if !violations.is_empty() {
+            match write.options.validation {
+                FieldValidation::Ignore => {}
+                FieldValidation::Warn => write.warnings.extend(violations),
+                FieldValidation::Strict => {
+                    let why = format!("strict decoding error: {}", violations.join(", "));
+                    return Err(invalid(why));
+                }
+            }
+        }
+        write.resource.default(&mut object);
+        Ok(object)
+    }
+
+    fn apply(
+        &self,
+        write: &Write<'_>,
+        live: Option<&Value>,
+        config: &Value,
+    ) -> Result<Value, Refusal> {
+        let options = write.options;
+        let applied = write.with_manager(|manager| {
+            manager.apply(live, config, &options.manager, options.force, write.now)
+        });
+        let mut object = applied.map_err(|error| Box::new(Status::from(error)))?;
+        if options.validation != FieldValidation::Ignore {
+            write.warnings.extend(self.violations.iter().cloned());
+        }
+        // What was given up is filled in again.
+        write.resource.default(&mut object);
+        Ok(object)
+    }
+}
+
+impl Revise for Patch {
+    fn revise(&self, write: &Write<'_>, live: Option<&Value>) -> Result<Value, Refusal> {
+        match (&self.how, live) {
+            (How::Apply(config), live) => self.apply(write, live, config),
+            (_, Some(live)) => {
+                let object = self.patched(write, live)?;
+                Ok(write.track(Some(live), object))
+            }
+            (_, None) => Err(write.not_found()),
+        }
+    }
+
+    fn creates(&self) -> bool {
+        matches!(self.how, How::Apply(_))
+    }
+}
