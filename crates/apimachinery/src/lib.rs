@@ -6,6 +6,7 @@
 pub mod apply;
 pub mod builtin;
 pub mod conversion;
+pub mod cron;
 pub mod field;
 pub mod gvk;
 pub mod int_or_string;

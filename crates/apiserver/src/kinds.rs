@@ -58,6 +58,7 @@ mod stateful_set;
 mod storage_class;
 mod volume_attachment;
 mod webhook_configuration;
+mod workload;
 
 #[cfg(test)]
 mod tests;
@@ -198,7 +199,9 @@ pub fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
             &webhook_configuration::VALIDATING
         }
         ("apiregistration.k8s.io", "APIService") => &api_service::RULES,
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => &custom_resource_definition::RULES,
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            &custom_resource_definition::RULES
+        }
         ("apps", "ControllerRevision") => &controller_revision::RULES,
         ("apps", "DaemonSet") => &daemon_set::RULES,
         ("apps", "Deployment") => &deployment::RULES,

@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::api::resource;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use k8s_openapi::apimachinery::pkg::util::intstr;
 use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::int_or_string::IntOrString;
 use kubewright_apimachinery::name;
 use kubewright_apimachinery::quantity::Quantity;
 use kubewright_apimachinery::selector::label::{Expression, LabelSelector};
@@ -44,6 +45,13 @@ pub(super) fn quantity(quantity: &resource::Quantity) -> Quantity {
     Quantity::parse(&quantity.0).expect("quantities in normal form are well formed")
 }
 
+pub(super) fn int_or_string(value: &intstr::IntOrString) -> IntOrString {
+    match value {
+        intstr::IntOrString::Int(number) => IntOrString::Int(*number),
+        intstr::IntOrString::String(text) => IntOrString::String(text.clone()),
+    }
+}
+
 /// A count that is not negative, or a percentage.
 pub(super) fn int_or_percent(given: &intstr::IntOrString, path: &Path<'_>) -> Vec<Error> {
     match given {
@@ -56,6 +64,11 @@ pub(super) fn int_or_percent(given: &intstr::IntOrString, path: &Path<'_>) -> Ve
 pub(super) fn at_most_100_percent(given: &intstr::IntOrString, path: &Path<'_>) -> Option<Error> {
     (percentage(given)? > 100)
         .then(|| Error::invalid(path, value(given), "must not be greater than 100%"))
+}
+
+/// The number of a count or of a percentage; zero of what is neither.
+pub(super) fn int_or_percent_value(given: &intstr::IntOrString) -> i64 {
+    percentage(given).unwrap_or_else(|| int_or_string(given).int_value())
 }
 
 fn percentage(given: &intstr::IntOrString) -> Option<i64> {

@@ -1,5 +1,187 @@
-//! DaemonSets: a pod on every node.
+//! DaemonSets: one pod of a template on each node.
 
-use super::Rules;
+use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetUpdateStrategy, RollingUpdateDaemonSet};
+use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::selector::label::{LabelSelector, Leniency};
+use serde_json::{Value, json};
 
-pub(super) const RULES: Rules = Rules::PLAIN;
+use super::{Context, Part, Rules, change, check, edit, pod_spec, typed, workload};
+
+pub(super) const RULES: Rules = Rules {
+    default,
+    prepare_create,
+    prepare_update,
+    validate: |object| check_spec(object, None),
+    validate_update,
+    parts: &[(
+        "status",
+        Part {
+            prepare_update: prepare_status_update,
+            validate_update: validate_status_update,
+            reset: &["spec"],
+            ..Part::PLAIN
+        },
+    )],
+    reset: &["status"],
+    ..Rules::PLAIN
+};
+
+/// Where `spec.templateGeneration` of versions past is kept: how often the template changed. The
+/// server alone says what it is.
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+fn default(object: &mut Value) {
+    let spec = &mut object["spec"];
+    let strategy = &mut spec["updateStrategy"];
+    edit::fill_text(strategy, "type", "RollingUpdate");
+    if strategy["type"] == "RollingUpdate" {
+        edit::fill(strategy, "rollingUpdate", json!({}));
+        edit::fill(&mut strategy["rollingUpdate"], "maxUnavailable", 1);
+        edit::fill(&mut strategy["rollingUpdate"], "maxSurge", 0);
+    }
+    edit::fill(spec, "revisionHistoryLimit", 10);
+    pod_spec::default_template(&mut spec["template"]);
+}
+
+fn prepare_create(object: &mut Value, _: &Context<'_>) {
+    object["status"] = json!({
+        "currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0,
+        "numberReady": 0,
+    });
+    change::begin(object);
+    let generation = template_generation(object).max(1);
+    set_template_generation(object, generation);
+}
+
+fn prepare_update(object: &mut Value, old: &Value, context: &Context<'_>) {
+    let generation = template_generation(old);
+    let changed = !change::same(object, old, &["spec", "template"]);
+    set_template_generation(object, generation + i64::from(changed));
+    change::keep_status(object, old, context);
+}
+
+fn prepare_status_update(object: &mut Value, old: &Value, context: &Context<'_>) {
+    set_template_generation(object, template_generation(old));
+    change::keep_spec(object, old, context);
+}
+
+fn template_generation(object: &Value) -> i64 {
+    let annotation = object["metadata"]["annotations"][TEMPLATE_GENERATION].as_str();
+    annotation.and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+fn set_template_generation(object: &mut Value, generation: i64) {
+    let metadata = &mut object["metadata"];
+    edit::fill(metadata, "annotations", json!({}));
+    let annotations = &mut metadata["annotations"];
+    annotations[TEMPLATE_GENERATION] = generation.to_string().into();
+    annotations.as_object_mut().map(serde_json::Map::sort_keys);
+}
+
+fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
+    let selectors = [object, old].map(|object| workload::selector_of(&object["spec"]));
+    let path = Path::new("spec");
+    let immutable = check::immutable(&selectors[0], &selectors[1], &path.child("selector"));
+    immutable.into_iter().chain(check_spec(object, Some(old))).collect()
+}
+
+fn check_spec(object: &Value, old: Option<&Value>) -> Vec<Error> {
+    let spec = |object: &Value| {
+        let set: DaemonSet = typed(object);
+        set.spec.unwrap_or_default()
+    };
+    let (new, old_spec) = (spec(object), old.map(spec));
+    let tree = &object["spec"];
+    let path = Path::new("spec");
+    let template_path = path.child("template");
+    let selector_path = path.child("selector");
+    let mut errors = Vec::new();
+    let selector = workload::selector_of(tree);
+    if let Some(selector) = &selector {
+        errors.extend(selector.validate(leniency(old), &selector_path));
+    }
+    if let Ok(selector) = workload::meaning(selector.as_ref()) {
+        errors.extend(workload::check_labels(&selector, &new.template, &template_path));
+    }
+    if let Some(selector) = &selector {
+        errors.extend(workload::refuse_empty(selector, "daemonset", &selector_path));
+    }
+    let old_template = old_spec.as_ref().map(|old| &old.template);
+    errors.extend(pod_spec::validate_template(&new.template, old_template, &template_path));
+    errors.extend(workload::check_lasting(&new.template, "DaemonSet", &template_path));
+    let counts = ["minReadySeconds", "revisionHistoryLimit"];
+    errors.extend(workload::check_counts(tree, &counts, &path));
+    let strategy = new.update_strategy.unwrap_or_default();
+    errors.extend(check_strategy(&strategy, &path.child("updateStrategy")));
+    errors
+}
+
+/// Values that no label can have may stay.
+fn leniency(old: Option<&Value>) -> Leniency {
+    let selector = old.and_then(|old| workload::selector_of(&old["spec"])).unwrap_or_default();
+    let selector = LabelSelector { match_labels: Default::default(), ..selector };
+    let strictly = selector.validate(Leniency::default(), &Path::ROOT).len();
+    let lenient = Leniency { invalid_values: true, ..Leniency::default() };
+    let invalid_values = selector.validate(lenient, &Path::ROOT).len() < strictly;
+    Leniency { invalid_values, ..Leniency::default() }
+}
+
+fn check_strategy(strategy: &DaemonSetUpdateStrategy, path: &Path<'_>) -> Vec<Error> {
+    let rolling_path = path.child("rollingUpdate");
+    match (strategy.type_.as_deref().unwrap_or_default(), &strategy.rolling_update) {
+        ("OnDelete", _) => Vec::new(),
+        ("RollingUpdate", Some(update)) => check_rolling_update(update, &rolling_path),
+        ("RollingUpdate", None) => vec![Error::required(&rolling_path, "")],
+        (other, update) => {
+            let shown = json!({
+                "Type": other,
+                "RollingUpdate": update.as_ref().map(|update| json!({
+                    "MaxUnavailable": update.max_unavailable.clone().unwrap_or_default(),
+                    "MaxSurge": update.max_surge.clone().unwrap_or_default(),
+                })),
+            });
+            vec![Error::not_supported(path, shown, &["RollingUpdate", "OnDelete"])]
+        }
+    }
+}
+
+fn check_rolling_update(update: &RollingUpdateDaemonSet, path: &Path<'_>) -> Vec<Error> {
+    let unavailable = update.max_unavailable.clone().unwrap_or_default();
+    let surge = update.max_surge.clone().unwrap_or_default();
+    let (unavailable_path, surge_path) = (path.child("maxUnavailable"), path.child("maxSurge"));
+    let mut errors = check::int_or_percent(&unavailable, &unavailable_path);
+    errors.extend(check::int_or_percent(&surge, &surge_path));
+    errors.extend(check::at_most_100_percent(&unavailable, &unavailable_path));
+    errors.extend(check::at_most_100_percent(&surge, &surge_path));
+    let is_something = |bound| check::int_or_percent_value(bound) != 0;
+    match (is_something(&unavailable), is_something(&surge)) {
+        (true, true) => errors.push(Error::invalid(
+            &surge_path,
+            check::value(&surge),
+            "may not be set when maxUnavailable is non-zero",
+        )),
+        (false, false) => {
+            errors.push(Error::required(&unavailable_path, "cannot be 0 when maxSurge is 0"));
+        }
+        _ => {}
+    }
+    errors
+}
+
+fn validate_status_update(object: &Value, old: &Value) -> Vec<Error> {
+    let status = &object["status"];
+    let counts = [
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+        "observedGeneration",
+        "updatedNumberScheduled",
+        "numberAvailable",
+        "numberUnavailable",
+        "collisionCount",
+    ];
+    let mut errors = workload::check_counts(status, &counts, &Path::new("status"));
+    errors.extend(workload::check_collisions(status, &old["status"]));
+    errors
+}

@@ -1,5 +1,225 @@
 //! Deployments: ReplicaSets that follow one another.
 
-use super::Rules;
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentStrategy, RollingUpdateDeployment};
+use kubewright_apimachinery::field::{Error, Path};
+use serde_json::{Map, Value, json};
 
-pub(super) const RULES: Rules = Rules::PLAIN;
+use super::{Context, Part, Rules, change, check, edit, pod_spec, replica_set, typed, workload};
+
+pub(super) const RULES: Rules = Rules {
+    default,
+    prepare_create,
+    prepare_update,
+    validate,
+    validate_update,
+    warnings,
+    parts: &[(
+        "status",
+        Part {
+            prepare_update: prepare_status_update,
+            validate_update: validate_status_update,
+            reset: &["spec", "metadata.labels"],
+            ..Part::PLAIN
+        },
+    )],
+    reset: &["status"],
+    ..Rules::PLAIN
+};
+
+/// Where `spec.rollbackTo` of versions past is kept: the revision to go back to.
+const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
+
+fn default(object: &mut Value) {
+    let spec = &mut object["spec"];
+    edit::fill(spec, "replicas", 1);
+    let strategy = &mut spec["strategy"];
+    edit::fill_text(strategy, "type", "RollingUpdate");
+    if strategy["type"] == "RollingUpdate" {
+        edit::fill(strategy, "rollingUpdate", json!({}));
+        edit::fill(&mut strategy["rollingUpdate"], "maxUnavailable", "25%");
+        edit::fill(&mut strategy["rollingUpdate"], "maxSurge", "25%");
+    }
+    edit::fill(spec, "revisionHistoryLimit", 10);
+    edit::fill(spec, "progressDeadlineSeconds", 600);
+    pod_spec::default_template(&mut spec["template"]);
+}
+
+fn prepare_create(object: &mut Value, _: &Context<'_>) {
+    object["status"] = json!({});
+    settle_rollback(object);
+    change::begin(object);
+}
+
+/// Annotations are copied to the ReplicaSets, so changing them is a change, too.
+fn prepare_update(object: &mut Value, old: &Value, _: &Context<'_>) {
+    edit::restore(object, old, "status");
+    settle_rollback(object);
+    let same = change::same(object, old, &["spec"])
+        && change::same(object, old, &["metadata", "annotations"]);
+    change::count(object, old, !same);
+}
+
+fn prepare_status_update(object: &mut Value, old: &Value, context: &Context<'_>) {
+    edit::restore(&mut object["metadata"], &old["metadata"], "labels");
+    keep_rollback(object, old);
+    change::keep_spec(object, old, context);
+}
+
+/// The annotation is part of the spec.
+fn keep_rollback(object: &mut Value, old: &Value) {
+    let revision = old["metadata"]["annotations"].get(ROLLBACK_TO);
+    edit::fill(&mut object["metadata"], "annotations", json!({}));
+    let annotations = &mut object["metadata"]["annotations"];
+    annotations[ROLLBACK_TO] = revision.cloned().unwrap_or_else(|| "".into());
+    annotations.as_object_mut().map(Map::sort_keys);
+    settle_rollback(object);
+}
+
+/// The annotation is a number or nothing.
+fn settle_rollback(object: &mut Value) {
+    let metadata = &mut object["metadata"];
+    let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) else {
+        return;
+    };
+    if annotations.get(ROLLBACK_TO).is_some_and(|revision| revision == "") {
+        annotations.shift_remove(ROLLBACK_TO);
+        if annotations.is_empty() {
+            edit::remove(metadata, "annotations");
+        }
+    } else if let Some(revision) = rollback_of(annotations) {
+        annotations[ROLLBACK_TO] = revision.to_string().into();
+    }
+}
+
+fn rollback_of(annotations: &Map<String, Value>) -> Option<i64> {
+    annotations.get(ROLLBACK_TO)?.as_str()?.parse().ok()
+}
+
+fn validate(object: &Value) -> Vec<Error> {
+    check_spec(object, None)
+}
+
+fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
+    let mut errors = check_spec(object, Some(old));
+    let selectors = [object, old].map(|object| workload::selector_of(&object["spec"]));
+    let path = Path::new("spec");
+    errors.extend(check::immutable(&selectors[0], &selectors[1], &path.child("selector")));
+    errors
+}
+
+fn check_spec(object: &Value, old: Option<&Value>) -> Vec<Error> {
+    let spec = |object: &Value| {
+        let deployment: Deployment = typed(object);
+        deployment.spec.unwrap_or_default()
+    };
+    let (new, old) = (spec(object), old.map(spec));
+    let tree = &object["spec"];
+    let path = Path::new("spec");
+    let mut errors = workload::check_counts(tree, &["replicas"], &path);
+    let selector = workload::selector_of(tree);
+    let selector_path = path.child("selector");
+    errors.extend(workload::check_selector(selector.as_ref(), "deployment", &selector_path));
+    match workload::meaning(selector.as_ref()) {
+        Ok(selector) => errors.extend(replica_set::check_template(
+            &new.template,
+            old.as_ref().map(|old| &old.template),
+            &selector,
+            &path.child("template"),
+        )),
+        Err(_) => {
+            let shown = check::value(&selector);
+            errors.push(Error::invalid(&selector_path, shown, "invalid label selector"));
+        }
+    }
+    let strategy = new.strategy.unwrap_or_default();
+    errors.extend(check_strategy(&strategy, &path.child("strategy")));
+    let counts = ["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"];
+    errors.extend(workload::check_counts(tree, &counts, &path));
+    let revision = object["metadata"]["annotations"].as_object().and_then(rollback_of);
+    let rollback_path = path.child("rollback");
+    errors.extend(
+        revision
+            .and_then(|revision| check::non_negative(revision, &rollback_path.child("version"))),
+    );
+    if let Some(deadline) = new.progress_deadline_seconds
+        && deadline <= new.min_ready_seconds.unwrap_or_default()
+    {
+        errors.push(Error::invalid(
+            &path.child("progressDeadlineSeconds"),
+            deadline,
+            "must be greater than minReadySeconds",
+        ));
+    }
+    errors
+}
+
+fn check_strategy(strategy: &DeploymentStrategy, path: &Path<'_>) -> Vec<Error> {
+    let rolling_path = path.child("rollingUpdate");
+    match (strategy.type_.as_deref().unwrap_or_default(), &strategy.rolling_update) {
+        ("Recreate", None) => Vec::new(),
+        ("Recreate", Some(_)) => vec![Error::forbidden(
+            &rolling_path,
+            "may not be specified when strategy `type` is 'Recreate'",
+        )],
+        ("RollingUpdate", Some(update)) => check_rolling_update(update, &rolling_path),
+        ("RollingUpdate", None) => {
+            vec![Error::required(&rolling_path, "this should be defaulted and never be nil")]
+        }
+        (other, update) => {
+            let shown = json!({
+                "Type": other,
+                "RollingUpdate": update.as_ref().map(|update| json!({
+                    "MaxUnavailable": update.max_unavailable.clone().unwrap_or_default(),
+                    "MaxSurge": update.max_surge.clone().unwrap_or_default(),
+                })),
+            });
+            vec![Error::not_supported(path, shown, &["Recreate", "RollingUpdate"])]
+        }
+    }
+}
+
+fn check_rolling_update(update: &RollingUpdateDeployment, path: &Path<'_>) -> Vec<Error> {
+    let unavailable = update.max_unavailable.clone().unwrap_or_default();
+    let surge = update.max_surge.clone().unwrap_or_default();
+    let unavailable_path = path.child("maxUnavailable");
+    let mut errors = check::int_or_percent(&unavailable, &unavailable_path);
+    errors.extend(check::int_or_percent(&surge, &path.child("maxSurge")));
+    let is_nothing = |bound| check::int_or_percent_value(bound) == 0;
+    if is_nothing(&unavailable) && is_nothing(&surge) {
+        errors.push(Error::invalid(
+            &unavailable_path,
+            check::value(&unavailable),
+            "may not be 0 when `maxSurge` is 0",
+        ));
+    }
+    errors.extend(check::at_most_100_percent(&unavailable, &unavailable_path));
+    errors
+}
+
+fn validate_status_update(object: &Value, old: &Value) -> Vec<Error> {
+    let status = &object["status"];
+    let counts = [
+        "observedGeneration",
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "unavailableReplicas",
+        "terminatingReplicas",
+        "collisionCount",
+    ];
+    let mut errors = workload::check_counts(status, &counts, &Path::new("status"));
+    for name in ["updatedReplicas", "readyReplicas", "availableReplicas"] {
+        let detail = "cannot be greater than status.replicas";
+        errors.extend(workload::check_at_most(status, name, "replicas", detail));
+    }
+    let detail = "cannot be greater than readyReplicas";
+    errors.extend(workload::check_at_most(status, "availableReplicas", "readyReplicas", detail));
+    errors.extend(workload::check_collisions(status, &old["status"]));
+    errors
+}
+
+fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
+    let name = old.is_none().then(|| workload::name_warning(object)).flatten();
+    name.into_iter().collect()
+}

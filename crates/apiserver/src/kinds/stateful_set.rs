@@ -1,5 +1,316 @@
-//! StatefulSets: pods with a name and a disk of their own.
+//! StatefulSets: pods of a template that are told apart, each with claims of its own.
 
-use super::Rules;
+use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
+use k8s_openapi::api::core::v1::{PersistentVolumeClaimVolumeSource, PodTemplateSpec, Volume};
+use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::name;
+use kubewright_apimachinery::name::object_meta;
+use serde_json::{Map, Value, json};
 
-pub(super) const RULES: Rules = Rules::PLAIN;
+use super::{Context, Part, Rules, change, check, edit, pod_spec, resource_name, typed, workload};
+
+pub(super) const RULES: Rules = Rules {
+    default,
+    name: name::Rule::Label,
+    prepare_create,
+    prepare_update,
+    validate,
+    validate_update,
+    warnings,
+    parts: &[(
+        "status",
+        Part {
+            prepare_update: change::keep_spec,
+            validate_update: validate_status_update,
+            reset: &["spec"],
+            ..Part::PLAIN
+        },
+    )],
+    reset: &["status"],
+    ..Rules::PLAIN
+};
+
+/// What may change of a spec.
+const MUTABLE: [&str; 7] = [
+    "replicas",
+    "template",
+    "updateStrategy",
+    "minReadySeconds",
+    "ordinals",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+];
+
+fn default(object: &mut Value) {
+    let spec = &mut object["spec"];
+    edit::fill_text(spec, "podManagementPolicy", "OrderedReady");
+    let strategy = &mut spec["updateStrategy"];
+    if strategy["type"].as_str().is_none_or(str::is_empty) {
+        edit::fill_text(strategy, "type", "RollingUpdate");
+        edit::fill(strategy, "rollingUpdate", json!({}));
+    }
+    if strategy["type"] == "RollingUpdate"
+        && let Some(update) = strategy.get_mut("rollingUpdate")
+    {
+        edit::fill(update, "partition", 0);
+    }
+    edit::fill(spec, "persistentVolumeClaimRetentionPolicy", json!({}));
+    for when in ["whenDeleted", "whenScaled"] {
+        edit::fill_text(&mut spec["persistentVolumeClaimRetentionPolicy"], when, "Retain");
+    }
+    edit::fill(spec, "replicas", 1);
+    edit::fill(spec, "revisionHistoryLimit", 10);
+    pod_spec::default_template(&mut spec["template"]);
+    for claim in edit::items(spec, "/volumeClaimTemplates") {
+        default_claim(claim);
+    }
+}
+
+fn default_claim(claim: &mut Value) {
+    claim["apiVersion"] = "v1".into();
+    claim["kind"] = "PersistentVolumeClaim".into();
+    edit::fill_text(&mut claim["status"], "phase", "Pending");
+    edit::fill(&mut claim["spec"], "volumeMode", "Filesystem");
+    for list in [
+        "/spec/resources/limits",
+        "/spec/resources/requests",
+        "/status/capacity",
+        "/status/allocatedResources",
+    ] {
+        resource_name::round_amounts(claim.pointer_mut(list));
+    }
+}
+
+fn prepare_create(object: &mut Value, _: &Context<'_>) {
+    object["status"] = json!({ "replicas": 0, "availableReplicas": 0 });
+    drop_max_unavailable(object, None);
+    change::begin(object);
+}
+
+fn prepare_update(object: &mut Value, old: &Value, context: &Context<'_>) {
+    drop_max_unavailable(object, Some(old));
+    change::keep_status(object, old, context);
+}
+
+/// A field that is not switched on by default may stay where it already is.
+fn drop_max_unavailable(object: &mut Value, old: Option<&Value>) {
+    const UPDATE: &str = "/spec/updateStrategy/rollingUpdate";
+    let in_use =
+        |old: &Value| old.pointer(UPDATE).is_some_and(|update| !update["maxUnavailable"].is_null());
+    if !old.is_some_and(in_use)
+        && let Some(update) = object.pointer_mut(UPDATE)
+    {
+        edit::remove(update, "maxUnavailable");
+    }
+}
+
+/// What old objects are forgiven, because it cannot change.
+#[derive(Clone, Copy, Default)]
+struct Leniency {
+    invalid_service_name: bool,
+    invalid_template: bool,
+}
+
+fn validate(object: &Value) -> Vec<Error> {
+    check_spec(object, None, Leniency::default(), &Path::new("spec"))
+}
+
+fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
+    let mut leniency = Leniency { invalid_service_name: true, ..Leniency::default() };
+    leniency.invalid_template = !check_spec(old, Some(old), leniency, &Path::ROOT).is_empty();
+    let path = Path::new("spec");
+    let mut errors = check_spec(object, Some(old), leniency, &path);
+    let mut settled = object.clone();
+    for field in MUTABLE {
+        edit::restore(&mut settled["spec"], &old["spec"], field);
+    }
+    if !change::same(&settled, old, &["spec"]) {
+        errors.push(Error::forbidden(
+            &path,
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
+             'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and \
+             'minReadySeconds' are forbidden",
+        ));
+    }
+    errors
+}
+
+fn check_spec(
+    object: &Value,
+    old: Option<&Value>,
+    leniency: Leniency,
+    path: &Path<'_>,
+) -> Vec<Error> {
+    let spec = |object: &Value| {
+        let set: StatefulSet = typed(object);
+        set.spec.unwrap_or_default()
+    };
+    let (spec, old_spec) = (spec(object), old.map(spec));
+    let tree = &object["spec"];
+    let mut errors = check_policies(&spec, path);
+    errors.extend(workload::check_counts(tree, &["replicas", "minReadySeconds"], path));
+    let start = spec.ordinals.as_ref().and_then(|ordinals| ordinals.start).unwrap_or_default();
+    errors.extend(check::non_negative(start, &path.child("ordinals.start")));
+    if let Some(service) = spec.service_name.as_deref()
+        && !service.is_empty()
+        && !leniency.invalid_service_name
+    {
+        let problems = name::dns1123_label(service);
+        errors.extend(check::each(&path.child("serviceName"), service, problems));
+    }
+    let selector = workload::selector_of(tree);
+    let selector_path = path.child("selector");
+    errors.extend(workload::check_selector(selector.as_ref(), "statefulset", &selector_path));
+    let template_path = path.child("template");
+    match workload::meaning(selector.as_ref()) {
+        Ok(selector) => {
+            let template = effective_template(&spec);
+            if !selector.is_everything() {
+                errors.extend(workload::check_labels(&selector, &template, &template_path));
+            }
+            if !leniency.invalid_template {
+                let old = old_spec.as_ref().map(effective_template);
+                errors.extend(pod_spec::validate_template(&template, old.as_ref(), &template_path));
+            }
+            errors.extend(check_template_metadata(&tree["template"]["metadata"], &template_path));
+        }
+        Err(_) => errors.push(Error::invalid(&selector_path, check::value(&selector), "")),
+    }
+    errors.extend(workload::check_lasting(&spec.template, "StatefulSet", &template_path));
+    errors
+}
+
+fn check_policies(spec: &StatefulSetSpec, path: &Path<'_>) -> Vec<Error> {
+    let mut errors = Vec::new();
+    let management_path = path.child("podManagementPolicy");
+    match spec.pod_management_policy.as_deref().unwrap_or_default() {
+        "" => errors.push(Error::required(&management_path, "")),
+        "OrderedReady" | "Parallel" => {}
+        other => errors.push(Error::invalid(
+            &management_path,
+            other,
+            "must be 'OrderedReady' or 'Parallel'",
+        )),
+    }
+    let strategy = spec.update_strategy.clone().unwrap_or_default();
+    errors.extend(check_strategy(&strategy, &path.child("updateStrategy")));
+    if let Some(policy) = &spec.persistent_volume_claim_retention_policy {
+        let path = path.child("persistentVolumeClaimRetentionPolicy");
+        let words = ["Retain", "Delete"];
+        for (when, word) in
+            [("whenDeleted", &policy.when_deleted), ("whenScaled", &policy.when_scaled)]
+        {
+            let word = word.as_deref().unwrap_or_default();
+            if !words.contains(&word) {
+                errors.push(Error::not_supported(&path.child(when), word, &words));
+            }
+        }
+    }
+    errors
+}
+
+fn check_strategy(strategy: &StatefulSetUpdateStrategy, path: &Path<'_>) -> Vec<Error> {
+    let rolling_path = path.child("rollingUpdate");
+    let shown = || {
+        json!(strategy.rolling_update.as_ref().map(|update| json!({
+            "Partition": update.partition.unwrap_or_default(),
+            "MaxUnavailable": update.max_unavailable,
+        })))
+    };
+    match (strategy.type_.as_deref().unwrap_or_default(), &strategy.rolling_update) {
+        ("", _) => vec![Error::required(path, "")],
+        ("OnDelete" | "RollingUpdate", None) => Vec::new(),
+        ("OnDelete", Some(_)) => vec![Error::invalid(
+            &rolling_path,
+            shown(),
+            "only allowed for updateStrategy 'RollingUpdate'",
+        )],
+        ("RollingUpdate", Some(update)) => {
+            let partition = update.partition.unwrap_or_default();
+            let mut errors = Vec::new();
+            errors.extend(check::non_negative(partition, &rolling_path.child("partition")));
+            if let Some(unavailable) = &update.max_unavailable {
+                let path = rolling_path.child("maxUnavailable");
+                errors.extend(check::int_or_percent(unavailable, &path));
+                if check::int_or_percent_value(unavailable) == 0 {
+                    errors.push(Error::invalid(&path, check::value(unavailable), "cannot be 0"));
+                }
+                errors.extend(check::at_most_100_percent(unavailable, &path));
+            }
+            errors
+        }
+        (other, _) => vec![Error::invalid(
+            path,
+            json!({ "Type": other, "RollingUpdate": shown() }),
+            "must be 'RollingUpdate' or 'OnDelete'",
+        )],
+    }
+}
+
+/// The template as pods come of it: claims are volumes that take the place of others of the same
+/// name, and the names in the network are not the template's to give.
+fn effective_template(spec: &StatefulSetSpec) -> PodTemplateSpec {
+    let mut template = spec.template.clone();
+    let Some(pod) = &mut template.spec else { return template };
+    pod.subdomain = None;
+    pod.hostname = None;
+    let claims = spec.volume_claim_templates.as_deref().unwrap_or_default();
+    let mut volumes = Vec::new();
+    for claim in claims {
+        let name = claim.metadata.name.clone().unwrap_or_default();
+        // Of claims of the same name, one volume is made.
+        if volumes.iter().any(|volume: &Volume| volume.name == name) {
+            continue;
+        }
+        let source = PersistentVolumeClaimVolumeSource {
+            claim_name: name.clone(),
+            ..PersistentVolumeClaimVolumeSource::default()
+        };
+        volumes.push(Volume { name, persistent_volume_claim: Some(source), ..Volume::default() });
+    }
+    let is_claimed = |volume: &Volume| volumes.iter().any(|claim| claim.name == volume.name);
+    let others: Vec<Volume> =
+        pod.volumes.iter().flatten().filter(|volume| !is_claimed(volume)).cloned().collect();
+    volumes.extend(others);
+    pod.volumes = Some(volumes).filter(|volumes| !volumes.is_empty());
+    template
+}
+
+/// Upstream looks at these once more than at those of other templates.
+fn check_template_metadata(metadata: &Value, path: &Path<'_>) -> Vec<Error> {
+    let none = Map::new();
+    let map = |name: &str| metadata[name].as_object().unwrap_or(&none);
+    let mut errors = object_meta::validate_labels(map("labels"), &path.child("labels"));
+    errors
+        .extend(object_meta::validate_annotations(map("annotations"), &path.child("annotations")));
+    errors
+}
+
+fn validate_status_update(object: &Value, old: &Value) -> Vec<Error> {
+    let status = &object["status"];
+    let counts = [
+        "replicas",
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "collisionCount",
+    ];
+    let mut errors = workload::check_counts(status, &counts, &Path::new("status"));
+    for name in ["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"] {
+        let detail = "cannot be greater than status.replicas";
+        errors.extend(workload::check_at_most(status, name, "replicas", detail));
+    }
+    let detail = "cannot be greater than status.readyReplicas";
+    errors.extend(workload::check_at_most(status, "availableReplicas", "readyReplicas", detail));
+    errors.extend(workload::check_collisions(status, &old["status"]));
+    errors
+}
+
+fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
+    let limit = object["spec"]["revisionHistoryLimit"].as_i64().unwrap_or_default();
+    let warning = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a \
+                   value >= 0 is recommended";
+    (limit < 0).then(|| warning.to_owned()).into_iter().collect()
+}

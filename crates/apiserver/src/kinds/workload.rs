@@ -1,0 +1,129 @@
+//! What the kinds that make pods from a template have in common.
+
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::name;
+use kubewright_apimachinery::selector::label::{LabelSelector, Leniency, NotASelector, Selector};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{check, edit};
+
+/// The selector of a spec. The types of workloads do not tell whether there is one.
+pub(super) fn selector_of(spec: &Value) -> Option<LabelSelector> {
+    Option::deserialize(&spec["selector"]).expect("selectors in normal form are well formed")
+}
+
+/// A selector that there must be and that selects something: without one, all pods of the
+/// namespace would be the workload's.
+pub(super) fn check_selector(
+    selector: Option<&LabelSelector>,
+    owner: &str,
+    path: &Path<'_>,
+) -> Vec<Error> {
+    let Some(selector) = selector else {
+        return vec![Error::required(path, "")];
+    };
+    let mut errors = selector.validate(Leniency::default(), path);
+    errors.extend(refuse_empty(selector, owner, path));
+    errors
+}
+
+/// A selector without conditions is one of everything.
+pub(super) fn refuse_empty(
+    selector: &LabelSelector,
+    owner: &str,
+    path: &Path<'_>,
+) -> Option<Error> {
+    let is_empty = selector.match_labels.is_empty() && selector.match_expressions.is_empty();
+    let detail = || format!("empty selector is invalid for {owner}");
+    is_empty.then(|| Error::invalid(path, check::value(selector), detail()))
+}
+
+/// What a selector means. An absent one selects nothing.
+pub(super) fn meaning(selector: Option<&LabelSelector>) -> Result<Selector, NotASelector> {
+    selector.map_or(Ok(Selector::Nothing), LabelSelector::to_selector)
+}
+
+/// A workload must select the pods that it makes.
+pub(super) fn check_labels(
+    selector: &Selector,
+    template: &PodTemplateSpec,
+    path: &Path<'_>,
+) -> Option<Error> {
+    let labels = template.metadata.as_ref().and_then(|metadata| metadata.labels.as_ref());
+    let matches = selector.matches(&labels);
+    let metadata = path.child("metadata");
+    (!matches).then(|| {
+        Error::invalid(
+            &metadata.child("labels"),
+            json!(labels),
+            "`selector` does not match template `labels`",
+        )
+    })
+}
+
+/// Pods of workloads that keep running are restarted, and have no deadline.
+pub(super) fn check_lasting(
+    template: &PodTemplateSpec,
+    owner: &str,
+    path: &Path<'_>,
+) -> Vec<Error> {
+    let mut errors = Vec::new();
+    let path = path.child("spec");
+    let spec = template.spec.as_ref();
+    let policy = spec.and_then(|spec| spec.restart_policy.as_deref()).unwrap_or_default();
+    if policy != "Always" {
+        errors.push(Error::not_supported(&path.child("restartPolicy"), policy, &["Always"]));
+    }
+    if spec.is_some_and(|spec| spec.active_deadline_seconds.is_some()) {
+        errors.push(Error::forbidden(
+            &path.child("activeDeadlineSeconds"),
+            format!("activeDeadlineSeconds in {owner} is not Supported"),
+        ));
+    }
+    errors
+}
+
+/// Counts of a status or spec that may not be negative; absent ones are zero.
+pub(super) fn check_counts(parent: &Value, names: &[&str], path: &Path<'_>) -> Vec<Error> {
+    let counts = names.iter().map(|name| (name, parent[name].as_i64().unwrap_or_default()));
+    counts.filter_map(|(name, count)| check::non_negative(count, &path.child(name))).collect()
+}
+
+/// A count of a status may not exceed another.
+pub(super) fn check_at_most(
+    status: &Value,
+    name: &str,
+    bound: &str,
+    detail: &str,
+) -> Option<Error> {
+    let count = |name: &str| status[name].as_i64().unwrap_or_default();
+    let path = Path::new("status");
+    (count(name) > count(bound)).then(|| Error::invalid(&path.child(name), count(name), detail))
+}
+
+/// Names that collided are never tried again, so their count may only grow.
+pub(super) fn check_collisions(status: &Value, old: &Value) -> Option<Error> {
+    let (new, old) = (status["collisionCount"].as_i64(), old["collisionCount"].as_i64()?);
+    let path = Path::new("status");
+    (new.is_none_or(|new| new < old)).then(|| {
+        Error::invalid(
+            &path.child("collisionCount"),
+            new.unwrap_or_default(),
+            "cannot be decremented",
+        )
+    })
+}
+
+/// The name of a workload becomes part of those of its pods, whose rule is stricter.
+pub(super) fn name_warning(object: &Value) -> Option<String> {
+    let problems = name::dns1123_label(edit::text(object, "/metadata/name"));
+    (!problems.is_empty()).then(|| {
+        format!(
+            "metadata.name: this is used in Pod names and hostnames, which can result in \
+             surprising behavior; a DNS label is recommended: [{}]",
+            problems.join(" ")
+        )
+    })
+}
