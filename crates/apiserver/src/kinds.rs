@@ -23,6 +23,7 @@ mod custom_resource_definition;
 mod daemon_set;
 mod deployment;
 mod device;
+mod diff;
 mod edit;
 mod endpoint_slice;
 mod endpoints;
