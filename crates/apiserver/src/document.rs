@@ -81,9 +81,12 @@ impl<'a> Question<'a> {
         })
     }
 
-    /// Whether any clause of the client's names this media type, with whatever parameters.
-    pub fn accepts(self, media_type: &str) -> bool {
-        accept::parse(self.header(&ACCEPT)).iter().any(|clause| clause.names(media_type))
+    /// Which of these does the client like best, each known by several media types? Parameters
+    /// are overlooked.
+    pub fn best(self, choices: &[&[&str]]) -> Option<usize> {
+        accept::parse(self.header(&ACCEPT)).iter().find_map(|clause| {
+            choices.iter().position(|names| names.iter().any(|name| clause.names(name)))
+        })
     }
 
     /// The encoding of a document that has only one form. Fails when no clause asks for that.

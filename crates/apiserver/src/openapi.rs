@@ -5,13 +5,13 @@
 //! another. Documents are made when they are first asked for. Those about built-in versions are
 //! the same for all sets, and kept for the life of the process.
 //!
-//! Documents are in JSON only. The protobuf forms are for clients that are older than the versions
-//! of Kubernetes that we behave as.
+//! The protobuf forms are made of the JSON, as upstream does, and have its hashes.
 
 mod custom;
 mod describe;
 mod model;
 mod operation;
+mod protobuf;
 mod v2;
 mod v3;
 
@@ -51,7 +51,38 @@ struct Document {
     /// Known before the document is kept: an index needs all hashes, but few documents are read.
     hash: OnceLock<String>,
     json: OnceLock<Bytes>,
+    protobuf: OnceLock<Bytes>,
 }
+
+/// A form that a document comes in.
+struct Form {
+    /// What clients ask for.
+    names: &'static [&'static str],
+    /// What they get: `@` may not stand in a media type.
+    content_type: &'static str,
+    encode: fn(&Value) -> Vec<u8>,
+}
+
+const JSON: Form =
+    Form { names: &["application/json"], content_type: "application/json", encode: json::to_vec };
+
+const V2_PROTOBUF: Form = Form {
+    names: &[
+        "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+        "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    ],
+    content_type: "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    encode: protobuf::v2,
+};
+
+const V3_PROTOBUF: Form = Form {
+    names: &[
+        "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+        "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+    ],
+    content_type: "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+    encode: protobuf::v3,
+};
 
 #[derive(Debug)]
 struct V3 {
@@ -88,36 +119,33 @@ impl OpenApi {
     }
 
     fn v2(&self, question: Question<'_>) -> Response<Bytes> {
-        let make = || v2::document(&self.definitions);
-        if !accepts_json(question) {
-            return empty(StatusCode::NOT_ACCEPTABLE);
+        match form(question, [JSON, V2_PROTOBUF]) {
+            Some(form) => self.v2.answer(question, &form, || v2::document(&self.definitions)),
+            None => not_acceptable(),
         }
-        self.v2.answer(question, make)
     }
 
     fn v3(&self, path: &str, question: Question<'_>, now: Timestamp) -> Response<Bytes> {
         let Some(V3 { subject, document }) = self.find(path) else {
             return empty(StatusCode::NOT_FOUND);
         };
-        if !accepts_json(question) {
-            let mut response = empty(StatusCode::NOT_ACCEPTABLE);
-            response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
-            return response;
-        }
+        let Some(form) = form(question, [JSON, V3_PROTOBUF]) else { return not_acceptable() };
         let make = || v3::document(subject, &self.definitions);
         let asked = form_urlencoded::parse(question.query().as_bytes())
             .find(|(name, value)| name == "hash" && !value.is_empty());
-        let Some((_, asked)) = asked else { return document.answer(question, make) };
+        let Some((_, asked)) = asked else {
+            return document.answer(question, &form, make);
+        };
         let hash = document.hash(make);
         if asked != hash {
             let mut response = empty(StatusCode::MOVED_PERMANENTLY);
-            document.describe(&mut response, hash);
+            identify(&mut response, hash, &form);
             let location = relative_url(path, hash);
             response.headers_mut().insert(LOCATION, header(&location));
             return response;
         }
         // What has a hash in its address never changes.
-        let mut response = document.answer(question, make);
+        let mut response = document.answer(question, &form, make);
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
         let expires = now.to_zoned(TimeZone::UTC).saturating_add(1.year());
@@ -154,10 +182,19 @@ fn relative_url(path: &str, hash: &str) -> String {
     format!("/openapi/v3/{path}?hash={hash}")
 }
 
-fn accepts_json(question: Question<'_>) -> bool {
-    // Media types with parameters are taken for those without.
-    let header = question.header(&ACCEPT);
-    header.is_empty() || question.accepts("application/json")
+/// The form that the client likes best. Parameters of media types are overlooked.
+fn form(question: Question<'_>, forms: [Form; 2]) -> Option<Form> {
+    if question.header(&ACCEPT).is_empty() {
+        return forms.into_iter().next();
+    }
+    let place = question.best(&forms.each_ref().map(|form| form.names))?;
+    forms.into_iter().nth(place)
+}
+
+fn not_acceptable() -> Response<Bytes> {
+    let mut response = empty(StatusCode::NOT_ACCEPTABLE);
+    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+    response
 }
 
 impl Document {
@@ -168,29 +205,36 @@ impl Document {
         })
     }
 
-    fn answer(&self, question: Question<'_>, make: impl Fn() -> Value) -> Response<Bytes> {
-        let json = self.json.get_or_init(|| json::to_vec(&make()).into());
+    fn answer(
+        &self,
+        question: Question<'_>,
+        form: &Form,
+        make: impl Fn() -> Value,
+    ) -> Response<Bytes> {
+        let is_json = form.content_type == JSON.content_type;
+        let body = if is_json { &self.json } else { &self.protobuf };
+        let body = body.get_or_init(|| (form.encode)(&make()).into());
         let hash = self.hash(make);
         let tag = format!("\"{hash}\"");
         let known = question.header(&IF_NONE_MATCH);
         let mut response = if known == "*" || known.split(',').any(|known| known.trim() == tag) {
             empty(StatusCode::NOT_MODIFIED)
         } else {
-            Response::new(json.clone())
+            Response::new(body.clone())
         };
-        self.describe(&mut response, hash);
+        identify(&mut response, hash, form);
         if response.status() == StatusCode::NOT_MODIFIED {
             response.headers_mut().remove(CONTENT_TYPE);
         }
         response
     }
+}
 
-    fn describe(&self, response: &mut Response<Bytes>, hash: &str) {
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ETAG, header(&format!("\"{hash}\"")));
-        headers.insert(VARY, HeaderValue::from_static("Accept"));
-    }
+fn identify(response: &mut Response<Bytes>, hash: &str, form: &Form) {
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(form.content_type));
+    headers.insert(ETAG, header(&format!("\"{hash}\"")));
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
 }
 
 fn empty(code: StatusCode) -> Response<Bytes> {
