@@ -14,7 +14,6 @@ mod certificate_signing_request;
 mod change;
 mod check;
 mod complaint;
-mod condition;
 mod config_map;
 mod controller_revision;
 mod cron_job;
@@ -71,6 +70,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::user::User;
+
+pub(crate) use api_service::local_condition;
 
 /// The rules of one kind.
 pub struct Rules {

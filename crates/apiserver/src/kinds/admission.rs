@@ -6,11 +6,10 @@ use k8s_openapi::api::admissionregistration::v1::{MatchCondition, NamedRuleWithO
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name;
-use kubewright_apimachinery::selector::label::{LabelSelector, Leniency};
-use serde::Deserialize as _;
+use kubewright_apimachinery::selector::label::Leniency;
 use serde_json::{Value, json};
 
-use super::edit;
+use super::{check, edit};
 
 pub(super) const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
 pub(super) const MATCH_POLICIES: [&str; 2] = ["Equivalent", "Exact"];
@@ -45,9 +44,7 @@ pub(super) fn check_selector(
     leniency: Leniency,
     at: &Path<'_>,
 ) -> Vec<Error> {
-    let value = serde_json::to_value(selector).expect("a selector is JSON");
-    let selector = LabelSelector::deserialize(value).expect("the two types say the same");
-    selector.validate(leniency, at)
+    check::label_selector(selector).validate(leniency, at)
 }
 
 pub(super) fn check_rule(rule: &NamedRuleWithOperations, at: &Path<'_>) -> Vec<Error> {

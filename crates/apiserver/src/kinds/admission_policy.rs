@@ -15,7 +15,7 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::selector::label::Leniency;
 use serde_json::{Value, json};
 
-use super::{Context, Part, Rules, admission, condition, edit, typed};
+use super::{Context, Part, Rules, admission, check, edit, typed};
 
 const AUDIT_ANNOTATIONS_MAX: usize = 20;
 const AUDIT_EXPRESSION_BYTES_MAX: usize = 5 << 10;
@@ -576,7 +576,7 @@ fn check_status(object: &Value) -> Vec<Error> {
         }
         errors.extend(check_field_ref(warning.field_ref.trim(), &at.child("fieldRef")));
     }
-    errors.extend(condition::check(&status["conditions"], &at.child("conditions")));
+    errors.extend(check::conditions(&status["conditions"], &at.child("conditions")));
     errors
 }
 

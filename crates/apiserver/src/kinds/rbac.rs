@@ -7,10 +7,9 @@ use k8s_openapi::api::rbac::v1::{
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name;
 use kubewright_apimachinery::selector::label::{LabelSelector, Leniency};
-use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::{Rules, edit, typed};
+use super::{Rules, check, edit, typed};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -94,12 +93,7 @@ fn check_cluster_role(object: &Value, leniency: Leniency) -> Vec<Error> {
 
 fn selectors(aggregation: &AggregationRule) -> Vec<LabelSelector> {
     let selectors = aggregation.cluster_role_selectors.iter().flatten();
-    selectors
-        .map(|selector| {
-            let value = serde_json::to_value(selector).expect("a selector is JSON");
-            LabelSelector::deserialize(value).expect("the two types say the same")
-        })
-        .collect()
+    selectors.map(check::label_selector).collect()
 }
 
 /// An old object with values that no label can have may keep them.
