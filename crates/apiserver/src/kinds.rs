@@ -201,9 +201,7 @@ pub fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
             &webhook_configuration::VALIDATING
         }
         ("apiregistration.k8s.io", "APIService") => &api_service::RULES,
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
-            &custom_resource_definition::RULES
-        }
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => &custom_resource_definition::RULES,
         ("apps", "ControllerRevision") => &controller_revision::RULES,
         ("apps", "DaemonSet") => &daemon_set::RULES,
         ("apps", "Deployment") => &deployment::RULES,

@@ -9,6 +9,7 @@ mod auth;
 mod crd_schema;
 mod crds;
 mod deletes;
+mod documents;
 mod patches;
 mod reads;
 mod watches;
@@ -45,6 +46,7 @@ pub fn all() -> Vec<Scenario> {
     [
         wire::SCENARIOS,
         wire_forms::SCENARIOS,
+        documents::SCENARIOS,
         reads::SCENARIOS,
         watches::SCENARIOS,
         writes::SCENARIOS,
