@@ -46,6 +46,11 @@ impl Catalog {
         BUILTIN.get(&*path).or_else(|| self.custom.get(&*path))
     }
 
+    /// The resource of definitions.
+    pub(crate) fn definitions() -> &'static Arc<Resource> {
+        &BUILTIN["apiextensions.k8s.io/v1/customresourcedefinitions"]
+    }
+
     pub fn builtin() -> impl Iterator<Item = &'static Arc<Resource>> {
         BUILTIN.values()
     }

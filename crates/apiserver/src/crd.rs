@@ -1,5 +1,7 @@
 //! CustomResourceDefinitions: from a stored definition to the resources it defines.
 
+pub(crate) mod life;
+
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -101,6 +103,16 @@ fn compile(object: &Value) -> Option<Read> {
     Some(Read { definition, resources })
 }
 
+/// The resource of a definition in the version in which it is stored, served or not.
+fn resource(object: &Value) -> Option<Arc<Resource>> {
+    let mut served = object.clone();
+    for version in served["spec"]["versions"].as_array_mut()? {
+        version["served"] = true.into();
+    }
+    let definition = Arc::new(Definition::parse(&served).ok()?);
+    resources(&served, &definition).into_iter().find(|resource| resource.gvk == resource.hub)
+}
+
 /// The resources of a definition, one for each version that is served.
 pub(crate) fn resources(object: &Value, definition: &Arc<Definition>) -> Vec<Arc<Resource>> {
     let spec = &definition.spec;
@@ -142,12 +154,11 @@ pub(crate) fn resources(object: &Value, definition: &Arc<Definition>) -> Vec<Arc
 
 /// Sets a condition of a definition; its time is kept while its status does not change.
 pub(crate) fn set_condition(object: &mut Value, mut condition: Value) {
-    let status = object.as_object_mut().expect("a definition is an object").entry("status");
-    let status = status.or_insert_with(|| serde_json::json!({}));
-    let conditions = status
-        .as_object_mut()
-        .map(|status| status.entry("conditions").or_insert_with(|| serde_json::json!([])));
-    let Some(Value::Array(conditions)) = conditions else { return };
+    let conditions = &mut object["status"]["conditions"];
+    if !conditions.is_array() {
+        *conditions = Value::Array(Vec::new());
+    }
+    let Value::Array(conditions) = conditions else { unreachable!("it was made a list") };
     let same = conditions.iter_mut().find(|other| other["type"] == condition["type"]);
     match same {
         Some(old) => {

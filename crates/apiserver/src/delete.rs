@@ -246,7 +246,7 @@ impl Delete<'_> {
         };
         let finalizers = self.finalizers(live);
         if finalizers != meta::finalizers(live) {
-            set_finalizers(&mut object, &finalizers);
+            meta::set_finalizers(&mut object, &finalizers);
         }
         match (grace, finalizers.is_empty()) {
             (None, true) => Verdict::Remove,
@@ -321,7 +321,7 @@ impl Delete<'_> {
         ensure(ORPHAN, orphan.or(policy.map(|policy| policy == "Orphan")));
         let foreground = orphan.map(|orphan| !orphan);
         ensure(FOREGROUND, foreground.or(policy.map(|policy| policy == "Foreground")));
-        set_finalizers(&mut object, &finalizers);
+        meta::set_finalizers(&mut object, &finalizers);
         object
     }
 
@@ -334,7 +334,7 @@ impl Delete<'_> {
         if !finalizers.iter().any(|name| name == CLEANUP) {
             finalizers.push(CLEANUP.to_owned());
         }
-        set_finalizers(&mut object, &finalizers);
+        meta::set_finalizers(&mut object, &finalizers);
         let terminating = json!({
             "type": "Terminating", "status": "True", "lastTransitionTime": now,
             "reason": "InstanceDeletionPending",
@@ -456,12 +456,4 @@ fn mark(object: &mut Value, now: Timestamp) {
         }
     }
     metadata.insert("deletionGracePeriodSeconds".to_owned(), 0.into());
-}
-
-fn set_finalizers(object: &mut Value, finalizers: &[String]) {
-    let metadata = meta::of(object);
-    match finalizers.is_empty() {
-        true => metadata.shift_remove("finalizers"),
-        false => metadata.insert("finalizers".to_owned(), json!(finalizers)),
-    };
 }

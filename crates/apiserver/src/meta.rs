@@ -53,6 +53,14 @@ pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     finalizers.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
+pub(crate) fn set_finalizers(object: &mut Value, finalizers: &[String]) {
+    let metadata = of(object);
+    match finalizers.is_empty() {
+        true => metadata.shift_remove("finalizers"),
+        false => metadata.insert("finalizers".to_owned(), json!(finalizers)),
+    };
+}
+
 /// Puts the fields of metadata into the order in which they are printed.
 pub(crate) fn arrange(object: &mut Value) {
     let metadata = of(object);

@@ -16,13 +16,14 @@ use http::{Request, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use jiff::Timestamp;
 use kubewright_apimachinery::status::Status;
+use tokio_util::sync::CancellationToken;
 
 use crate::admission::Admission;
 use crate::authn::Authenticator;
 use crate::authn::token::Issuer;
 use crate::authz::{self, Authorizer, Decision};
 use crate::body::Body;
-use crate::crd::Shelf;
+use crate::crd::{self, Shelf};
 use crate::discovery;
 use crate::encode::{self, Encoder};
 use crate::index::Store;
@@ -84,6 +85,19 @@ impl Server {
             issuer,
             store,
         }))
+    }
+
+    /// Does what the server does by itself, until `shutdown`: follows definitions, lets Events
+    /// expire. Returns when everything it started has ended.
+    pub async fn run(&self, shutdown: CancellationToken) {
+        let definitions = crd::life::run(Arc::clone(&self.0), shutdown.clone());
+        let expiry = async {
+            tokio::select! {
+                error = self.0.store.run_expiry() => tracing::warn!(%error, "nothing expires"),
+                () = shutdown.cancelled() => {}
+            }
+        };
+        tokio::join!(definitions, expiry);
     }
 
     /// Answers a request. Whoever calls in the same process says who it is with an extension of

@@ -28,6 +28,11 @@ impl User {
         User { name: name.into(), uid: String::new(), groups, extra: BTreeMap::new() }
     }
 
+    /// The server itself.
+    pub fn apiserver() -> Self {
+        User::new("system:apiserver", [MASTERS.to_owned()])
+    }
+
     pub fn anonymous() -> Self {
         User {
             name: "system:anonymous".to_owned(),

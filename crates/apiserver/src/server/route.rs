@@ -14,6 +14,8 @@ use serde_json::Value;
 use super::{Authorized, Inner};
 use crate::authz::Attributes;
 use crate::body::Body;
+use crate::catalog::Catalog;
+use crate::crd;
 use crate::delete::{Delete, Deleted};
 use crate::document::{self, Question};
 use crate::draft::{self, Expected, Media, Shape};
@@ -160,7 +162,7 @@ impl Call<'_> {
             return Ok(self.answered(Answer::Own(reviewed?), &format, StatusCode::CREATED));
         }
         let written = self.write(&options, "", None, &|| Ok(())).create(draft.0).await?;
-        self.settle_definitions();
+        self.settle_definitions().await;
         Ok(self.written(written, &format))
     }
 
@@ -219,7 +221,7 @@ impl Call<'_> {
         let may_create = || self.may_create();
         let write = self.write(&options, &self.target.name, part, &may_create);
         let written = write.update(&Replace(draft.0)).await?;
-        self.settle_definitions();
+        self.settle_definitions().await;
         Ok(self.written(written, &format))
     }
 
@@ -240,7 +242,7 @@ impl Call<'_> {
         let may_create = || self.may_create();
         let write = self.write(&options, &self.target.name, part, &may_create);
         let written = write.update(&patch).await?;
-        self.settle_definitions();
+        self.settle_definitions().await;
         Ok(self.written(written, &format))
     }
 
@@ -249,7 +251,7 @@ impl Call<'_> {
         let body = body.await?;
         let options = self.delete_options(&body)?;
         let deleted = self.deletion(&options).run(&self.target.name).await?;
-        self.settle_definitions();
+        self.settle_definitions().await;
         let code = |gone: bool| match options.orphan_dependents {
             Some(false) if !gone => StatusCode::ACCEPTED,
             _ => StatusCode::OK,
@@ -329,9 +331,12 @@ impl Call<'_> {
     }
 
     /// What is defined is served before the client knows that it was defined.
-    fn settle_definitions(&self) {
-        if self.resource.gvk.kind == "CustomResourceDefinition" {
-            self.server.shelf.refresh();
+    async fn settle_definitions(&self) {
+        if !Arc::ptr_eq(self.resource, Catalog::definitions()) {
+            return;
+        }
+        if let Err(refusal) = crd::life::settle(self.server).await {
+            tracing::warn!(error = refusal.message, "definitions are not settled");
         }
     }
 

@@ -124,3 +124,42 @@ async fn nothing_is_created_where_there_is_no_namespace() {
     assert_eq!(code, 404);
     assert_eq!(refused["message"], "namespaces \"a\" not found");
 }
+
+#[tokio::test]
+async fn what_is_defined_is_served_at_once_and_goes_with_its_definition() {
+    let server = with_namespace().await;
+    let shutdown = CancellationToken::new();
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {
+                "openAPIV3Schema": {"type": "object", "properties": {"spec": {
+                    "type": "object", "properties": {"size": {"type": "integer", "default": 3}},
+                }}},
+            }}],
+        },
+    });
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let (code, created) = ask(&server, &format!("POST {definitions}"), definition).await;
+    assert_eq!(code, 201, "{created}");
+    let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": {"name": "w"}, "spec": {"unknown": 1}});
+    let widgets = "POST /apis/example.com/v1/namespaces/a/widgets";
+    let (code, made) = ask(&server, widgets, widget).await;
+    assert_eq!((code.as_u16(), &made["spec"]), (201, &json!({"size": 3})), "{made}");
+
+    let leave = async {
+        let path = format!("DELETE {definitions}/widgets.example.com");
+        let (code, marked) = ask(&server, &path, Value::Null).await;
+        assert_eq!(code, 200, "{marked}");
+        while server.0.store.get(&format!("{}widgets.example.com", crd::DEFINITIONS)).is_some() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(server.0.store.count("/registry/example.com/"), 0);
+        shutdown.cancel();
+    };
+    tokio::join!(server.run(shutdown.clone()), leave);
+}

@@ -1,0 +1,66 @@
+//! Names that are wanted, and what becomes of them.
+
+use kubewright_apimachinery::yaml;
+
+use super::*;
+
+fn definition(names: &str, status: &str) -> Value {
+    let text = format!(
+        "{{metadata: {{name: d}}, spec: {{group: example.com, names: {names}}}, status: {status}}}"
+    );
+    yaml::decode(&text).expect("it is YAML").value
+}
+
+const NEW: &str = "{acceptedNames: {plural: '', kind: ''}, conditions: null}";
+
+/// The conditions after every step that can be taken, as `Type=Status Reason`.
+fn check(definition: Value, others: &[Value], expected: &[&str]) {
+    let mut definition = definition;
+    loop {
+        let all: Vec<Value> = others.iter().cloned().chain([definition.clone()]).collect();
+        match step(&definition, &all, "now") {
+            Some(further) => definition = further,
+            None => break,
+        }
+    }
+    let conditions = definition["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let text = |condition: &Value, field: &str| condition[field].as_str().unwrap().to_owned();
+    let found: Vec<String> = conditions
+        .iter()
+        .map(|c| format!("{}={} {}", text(c, "type"), text(c, "status"), text(c, "reason")))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn names_that_nobody_has_are_accepted_and_the_definition_is_established() {
+    let widgets =
+        definition("{plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}", NEW);
+    let expected = ["NamesAccepted=True NoConflicts", "Established=True InitialNamesAccepted"];
+    check(widgets, &[], &expected);
+}
+
+#[test]
+fn a_kind_that_somebody_has_is_refused() {
+    let other = "{acceptedNames: {plural: others, singular: other, kind: Widget, listKind: L}}";
+    let other = definition("{}", other);
+    let widgets =
+        definition("{plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}", NEW);
+    let expected = ["NamesAccepted=False KindConflict", "Established=False NotAccepted"];
+    check(widgets, &[other], &expected);
+}
+
+#[test]
+fn short_names_that_somebody_has_do_not_undo_what_is_established() {
+    let other = definition(
+        "{}",
+        "{acceptedNames: {plural: others, singular: o, kind: O, listKind: OL, shortNames: [w]}}",
+    );
+    let names = "plural: widgets, singular: widget, kind: Widget, listKind: WidgetList";
+    let status = format!(
+        "{{acceptedNames: {{{names}}}, conditions: [{{type: NamesAccepted, status: 'True', reason: R}}, {{type: Established, status: 'True', reason: E}}]}}"
+    );
+    let widgets = definition(&format!("{{{names}, shortNames: [w]}}"), &status);
+    let expected = ["NamesAccepted=False ShortNamesConflict", "Established=True E"];
+    check(widgets, &[other], &expected);
+}
