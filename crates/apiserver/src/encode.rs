@@ -23,7 +23,9 @@ use kubewright_apimachinery::{builtin, json, proto, yaml};
 use kubewright_store::Clock;
 use serde_json::Value;
 
+pub(crate) use renderer::check;
 pub use renderer::{Piece, Renderer};
+pub(crate) use view::{Tables, include, not_an_object, partial};
 
 use crate::body::Body;
 use crate::index::Stored;

@@ -17,20 +17,24 @@ pub mod encode;
 pub mod genesis;
 pub mod index;
 pub mod kinds;
+pub mod list_options;
 mod meta;
 pub mod negotiate;
 pub mod openapi;
 mod options;
 mod query;
+pub mod read;
 mod refusal;
 pub mod resource;
 pub mod review;
+pub mod selection;
 pub mod server;
 mod strategy;
 pub mod target;
 pub mod user;
 pub mod version;
 mod warnings;
+pub mod watch;
 mod write;
 
 #[cfg(test)]

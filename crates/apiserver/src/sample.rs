@@ -70,6 +70,22 @@ pub(crate) async fn put(store: &Store, resource: &Resource, object: &Value) -> S
     store.put(put).await.expect("the store takes it")
 }
 
+/// A ConfigMap in the namespace `default`.
+pub(crate) fn config_map(name: &str) -> Value {
+    object(&format!(
+        "
+        kind: ConfigMap
+        apiVersion: v1
+        metadata:
+          name: {name}
+          namespace: default
+          uid: uid-{name}
+          creationTimestamp: '2026-11-16T00:00:00Z'
+        data: {{of: {name}}}
+        "
+    ))
+}
+
 /// Everything a body holds.
 pub(crate) async fn text(body: Body) -> String {
     let bytes = body.collect().await.expect("a body cannot fail").to_bytes();

@@ -21,6 +21,7 @@ use super::{custom, view};
 use crate::index::{self, Index, Parts, Stored};
 use crate::negotiate::{Encoding, MetaVersion};
 use crate::resource::{Origin, Resource};
+use crate::selection::text;
 
 /// Renders revisions of one resource.
 #[derive(Debug, Clone)]
@@ -46,6 +47,7 @@ const JSON: u64 = 1;
 const MESSAGE: u64 = 2;
 const METADATA: u64 = 3;
 const METADATA_MESSAGE: u64 = 4;
+const SELECTABLE: u64 = 5;
 
 impl Renderer {
     pub fn new(resource: &Arc<Resource>) -> Self {
@@ -222,6 +224,23 @@ impl Renderer {
         }
     }
 
+    /// What the selectable fields of a custom resource are, in the order of its definition.
+    pub(crate) fn selectable(&self, rev: &Rev<Index>) -> Vec<String> {
+        let Origin::Custom(custom) = &self.resource.origin else { return Vec::new() };
+        let render = || -> Result<Bytes, Box<Status>> {
+            let object = in_version(&self.resource, hub(&self.resource, rev)?);
+            let at = |path: &str| {
+                let mut path = path.trim_start_matches('.').split('.');
+                text(path.try_fold(&object, |value, key| value.get(key)))
+            };
+            let fields = custom.version().selectable_fields.iter();
+            let texts: Vec<Value> = fields.map(|field| at(&field.json_path).into()).collect();
+            Ok(json::to_vec(&Value::Array(texts)).into())
+        };
+        let rendered = rev.rendered(self.form(SELECTABLE), render).unwrap_or_default();
+        serde_json::from_slice(&rendered).unwrap_or_default()
+    }
+
     /// The protobuf of a PartialObjectMetadata without its envelope.
     pub(crate) fn metadata_message(
         &self,
@@ -346,7 +365,8 @@ pub(super) fn in_version(resource: &Resource, mut object: Value) -> Value {
     }
 }
 
-fn check(rev: &Rev<Index>) -> Result<(), Box<Status>> {
+/// Fails unless the value could be read as an object.
+pub(crate) fn check(rev: &Rev<Index>) -> Result<(), Box<Status>> {
     match rev.extracted.is_object() {
         true => Ok(()),
         false => Err(Box::new(Status::internal_error(format!(

@@ -9,9 +9,11 @@ use kubewright_apimachinery::table::{
     ColumnDefinition, CustomColumns, Include, Options, Printer, Table,
 };
 use kubewright_apimachinery::time::MicroTime;
+use kubewright_store::Rev;
 use serde_json::{Value, json};
 
 use super::{Describe, Encoder, Object, renderer};
+use crate::index::Index;
 use crate::negotiate::MetaVersion;
 use crate::resource::{Origin, Resource};
 
@@ -47,8 +49,13 @@ impl Tables {
         }
     }
 
+    /// A stored object as [`Tables::table`] takes it.
+    pub(crate) fn row(&self, rev: &Rev<Index>) -> Result<Value, Box<Status>> {
+        Ok(self.printed(renderer::hub(&self.resource, rev)?))
+    }
+
     /// An object in the version that its cells are made from.
-    pub(crate) fn printed(&self, object: Value) -> Value {
+    fn printed(&self, object: Value) -> Value {
         match &self.resource.origin {
             Origin::Builtin(_) => object,
             Origin::Custom(_) => renderer::in_version(&self.resource, object),
@@ -74,7 +81,11 @@ impl Tables {
                 row.object = renderer::in_version(&self.resource, row.object.take());
             }
         }
-        table.to_value(version.as_str())
+        let mut table = table.to_value(version.as_str());
+        if !headers {
+            table["columnDefinitions"] = Value::Null;
+        }
+        table
     }
 
     fn options(&self, now: MicroTime, headers: bool) -> Options<'_> {
@@ -128,7 +139,8 @@ pub(super) fn metadata(object: &Value) -> Value {
     }
 }
 
-pub(super) fn partial(object: &Value, version: MetaVersion) -> Value {
+/// The metadata of an object alone.
+pub(crate) fn partial(object: &Value, version: MetaVersion) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
         "apiVersion": version.api_version(),
@@ -140,6 +152,13 @@ pub(super) fn partial(object: &Value, version: MetaVersion) -> Value {
 pub(super) fn not_a_list(resource: &Resource) -> Box<Status> {
     let ty = go_type(resource, "");
     let asked = "you requested PartialObjectMetadataList, but the requested object is not a list";
+    not_acceptable(format!("{asked} ({ty})"))
+}
+
+/// A list was found where one object was asked for.
+pub(crate) fn not_an_object(resource: &Resource) -> Box<Status> {
+    let ty = go_type(resource, "List");
+    let asked = "you requested PartialObjectMetadata, but the requested object is a list";
     not_acceptable(format!("{asked} ({ty})"))
 }
 

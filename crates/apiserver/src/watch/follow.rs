@@ -1,0 +1,255 @@
+//! The life of a watch: first what is there, then what happens.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use kubewright_store::{Event, Key, Revision, Snapshot, Watch, WatchError};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::definition::Definition;
+use super::frame::{Change, Frames};
+use super::refused;
+use crate::index::Index;
+use crate::selection::Selection;
+
+/// A watch that goes on.
+pub(super) struct Follow {
+    pub(super) initial: Option<Initial>,
+    /// What the bookmark says that ends the beginning, if there is to be one.
+    pub(super) initial_end: Option<Revision>,
+    pub(super) watch: Watch<Index>,
+    pub(super) skip: Revision,
+    pub(super) frames: Frames,
+    pub(super) selection: Selection,
+    /// Taken from history, not yet from us. Bounded, since the next are taken when it is empty.
+    pub(super) queue: VecDeque<Arc<Event<Index>>>,
+    pub(super) deadline: Instant,
+    /// When the next bookmark is due; the outer `None` if the client wants none.
+    pub(super) bookmark: Option<Option<Instant>>,
+    pub(super) definition: Option<Definition>,
+    pub(super) shutdown: CancellationToken,
+    pub(super) is_over: bool,
+}
+
+/// The state that a watch begins with, and how much of it was sent.
+pub(super) struct Initial {
+    snapshot: Snapshot<Index>,
+    prefix: String,
+    after: Option<Key>,
+}
+
+/// What is sent at a time when there is more.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// How many objects of the beginning are looked at at a time.
+const INITIAL_STEP: usize = 64;
+
+/// Bookmarks come about so often,
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+
+/// and so long before the end.
+const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
+
+impl Follow {
+    /// The next bytes; none when the watch has ended. May be dropped while it waits.
+    pub(super) async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if self.is_over || Instant::now() >= self.deadline || self.shutdown.is_cancelled() {
+                return None;
+            }
+            if let Some(bytes) = self.initial_bytes().or_else(|| self.queued_bytes()) {
+                return Some(bytes);
+            }
+            match self.wait().await {
+                Woken::End => return None,
+                Woken::Bookmark => return Some(self.bookmark()),
+                Woken::Events(Ok(events)) => self.queue.extend(events),
+                Woken::Events(Err(WatchError::Closed)) => return None,
+                Woken::Events(Err(error)) => {
+                    self.is_over = true;
+                    return Some(self.frames.error(&refused(error)));
+                }
+            }
+        }
+    }
+
+    async fn wait(&mut self) -> Woken {
+        let Follow { watch, deadline, bookmark, definition, shutdown, .. } = self;
+        let bookmark = async {
+            match bookmark.flatten() {
+                Some(due) => sleep_until(due).await,
+                None => pending().await,
+            }
+        };
+        let redefined = async {
+            match definition {
+                Some(definition) => definition.changed().await,
+                None => pending().await,
+            }
+        };
+        // Each of these may be dropped while it waits.
+        tokio::select! {
+            biased;
+            () = shutdown.cancelled() => Woken::End,
+            () = sleep_until(*deadline) => Woken::End,
+            () = bookmark => Woken::Bookmark,
+            events = watch.next() => Woken::Events(events),
+            () = redefined => Woken::End,
+        }
+    }
+
+    fn bookmark(&mut self) -> Bytes {
+        self.bookmark = Some(next_bookmark(Instant::now(), self.deadline));
+        let progress = self.watch.progress().max(self.skip);
+        self.frames.bookmark(progress, false)
+    }
+
+    /// More of the beginning.
+    fn initial_bytes(&mut self) -> Option<Bytes> {
+        let mut bytes = Gathered::default();
+        while let Some(initial) = &mut self.initial
+            && bytes.len() < CHUNK_BYTES
+        {
+            let range = initial.next();
+            if range.is_empty() {
+                self.initial = None;
+                break;
+            }
+            for rev in range.iter() {
+                if self.selection.matches(self.frames.renderer(), rev) {
+                    match self.frames.object(Change::Added, rev, rev.revision) {
+                        Ok(frame) => bytes.push(frame),
+                        Err(refusal) => {
+                            bytes.push(self.frames.error(&refusal));
+                            self.is_over = true;
+                            return bytes.finish();
+                        }
+                    }
+                }
+            }
+        }
+        if self.initial.is_none()
+            && let Some(end) = self.initial_end.take()
+        {
+            bytes.push(self.frames.bookmark(end, true));
+        }
+        bytes.finish()
+    }
+
+    /// What was taken from history and is wanted.
+    fn queued_bytes(&mut self) -> Option<Bytes> {
+        let mut bytes = Gathered::default();
+        while bytes.len() < CHUNK_BYTES
+            && let Some(event) = self.queue.pop_front()
+        {
+            let Some(change) = self.change(&event) else { continue };
+            match self.frames.event(change, &event) {
+                Ok(frame) => bytes.push(frame),
+                Err(refusal) => {
+                    bytes.push(self.frames.error(&refusal));
+                    self.is_over = true;
+                    break;
+                }
+            }
+        }
+        bytes.finish()
+    }
+
+    /// What an event is to someone who sees only what is selected: whatever enters the selection
+    /// is new, whatever leaves it is gone.
+    fn change(&self, event: &Event<Index>) -> Option<Change> {
+        if event.revision <= self.skip {
+            return None;
+        }
+        let is_selected = |rev: &Option<Arc<kubewright_store::Rev<Index>>>| {
+            rev.as_ref().is_some_and(|rev| self.selection.matches(self.frames.renderer(), rev))
+        };
+        match (is_selected(&event.previous), is_selected(&event.current)) {
+            (false, false) => None,
+            (false, true) => Some(Change::Added),
+            (true, true) => Some(Change::Modified),
+            (true, false) => Some(Change::Deleted),
+        }
+    }
+}
+
+/// Why a watch goes on.
+enum Woken {
+    End,
+    Bookmark,
+    Events(Result<Vec<Arc<Event<Index>>>, WatchError>),
+}
+
+/// When the next bookmark is due: none when the end is nearer than that.
+pub(super) fn next_bookmark(now: Instant, deadline: Instant) -> Option<Instant> {
+    let last = deadline.checked_sub(BOOKMARK_BEFORE_END)?;
+    // The one before the end is the last.
+    (last > now).then(|| last.min(now + BOOKMARK_EVERY))
+}
+
+impl Initial {
+    pub(super) fn new(snapshot: Snapshot<Index>, prefix: String) -> Self {
+        Initial { snapshot, prefix, after: None }
+    }
+
+    pub(super) fn revision(&self) -> Revision {
+        self.snapshot.revision()
+    }
+
+    /// The next few objects; none when there are no more.
+    fn next(&mut self) -> kubewright_store::Range<Index> {
+        let after = self.after.as_ref().map(Key::as_str);
+        let range = self.snapshot.range(&self.prefix, after, Some(INITIAL_STEP));
+        if let Some(last) = range.iter().last() {
+            self.after = Some(last.key.clone());
+        }
+        range
+    }
+}
+
+/// Frames to be sent together. One alone is sent as it is, shared with everybody else.
+#[derive(Default)]
+enum Gathered {
+    #[default]
+    None,
+    One(Bytes),
+    More(Vec<u8>),
+}
+
+impl Gathered {
+    fn len(&self) -> usize {
+        match self {
+            Gathered::None => 0,
+            Gathered::One(bytes) => bytes.len(),
+            Gathered::More(bytes) => bytes.len(),
+        }
+    }
+
+    fn push(&mut self, frame: Bytes) {
+        *self = match std::mem::take(self) {
+            Gathered::None => Gathered::One(frame),
+            Gathered::One(first) => {
+                let mut bytes = Vec::with_capacity(4 * (first.len() + frame.len()));
+                bytes.extend_from_slice(&first);
+                bytes.extend_from_slice(&frame);
+                Gathered::More(bytes)
+            }
+            Gathered::More(mut bytes) => {
+                bytes.extend_from_slice(&frame);
+                Gathered::More(bytes)
+            }
+        }
+    }
+
+    fn finish(self) -> Option<Bytes> {
+        match self {
+            Gathered::None => None,
+            Gathered::One(bytes) => Some(bytes),
+            Gathered::More(bytes) => Some(bytes.into()),
+        }
+    }
+}
