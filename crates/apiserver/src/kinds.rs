@@ -28,6 +28,7 @@ mod endpoint_slice;
 mod endpoints;
 mod event;
 mod flow_control;
+mod go_value;
 mod horizontal_pod_autoscaler;
 mod ingress;
 pub(crate) mod ip;
