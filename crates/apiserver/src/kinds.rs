@@ -31,6 +31,7 @@ mod flow_control;
 mod go_value;
 mod horizontal_pod_autoscaler;
 mod ingress;
+mod internal;
 pub(crate) mod ip;
 mod ip_address;
 mod job;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::apimachinery::pkg::api::resource;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use k8s_openapi::apimachinery::pkg::util::intstr;
-use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::field::{Error, ErrorKind, Path};
 use kubewright_apimachinery::int_or_string::IntOrString;
 use kubewright_apimachinery::name;
 use kubewright_apimachinery::quantity::Quantity;
@@ -20,6 +20,12 @@ pub(super) fn each<'a>(
     problems: Vec<String>,
 ) -> impl Iterator<Item = Error> + 'a {
     problems.into_iter().map(move |problem| Error::invalid(path, value, problem))
+}
+
+/// An error whose message does not show what was found.
+pub(super) fn invalid_unshown(path: &Path<'_>, detail: impl Into<String>) -> Error {
+    let detail = detail.into();
+    Error { kind: ErrorKind::Invalid, field: path.to_string(), bad_value: None, detail }
 }
 
 pub(super) fn non_negative(value: impl Into<i64>, path: &Path<'_>) -> Option<Error> {

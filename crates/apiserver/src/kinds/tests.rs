@@ -66,6 +66,7 @@ fn check(step: &Step, live: &mut Option<Value>, what: &str) {
     }
     (rules.default)(&mut object);
     let mut object = in_hub(object);
+    object["metadata"]["uid"] = RECORDED_UID.into();
     let mut user = User::new("admin", ["system:masters".to_owned()]);
     user.uid = "admin".to_owned();
     let context = Context { user: &user, now: RECORDED_AT };
@@ -79,7 +80,6 @@ fn check(step: &Step, live: &mut Option<Value>, what: &str) {
     let part = part.map(|part| rules.part(part).expect("the kind has such an endpoint"));
     let errors = match (step.request.method.as_str(), part) {
         ("POST", None) => {
-            object["metadata"]["uid"] = RECORDED_UID.into();
             (rules.prepare_create)(&mut object, &context);
             let mut errors = meta_errors(&object, rules);
             errors.extend((rules.validate)(&object));
