@@ -6,7 +6,7 @@ use std::time::Duration;
 use http_body_util::BodyExt;
 use kubewright_apimachinery::schema::crd;
 use kubewright_apimachinery::{builtin, yaml};
-use kubewright_store::{Config, Durability, Expect, Put};
+use kubewright_store::{Config, Durability, Expect, HistoryBounds, Put};
 use serde_json::Value;
 
 use crate::body::Body;
@@ -19,6 +19,13 @@ pub(crate) const NOW: Duration = Duration::from_secs(1_794_787_200);
 
 pub(crate) fn store() -> Store {
     Store::memory(Config::new(index::extract, index::resource_of, || NOW))
+}
+
+/// A store that keeps next to no history.
+pub(crate) fn forgetful_store() -> Store {
+    let mut config = Config::new(index::extract, index::resource_of, || NOW);
+    config.history = HistoryBounds { window: Duration::ZERO, bytes_max: 1 };
+    Store::memory(config)
 }
 
 pub(crate) fn encoder(store: &Store) -> Encoder {

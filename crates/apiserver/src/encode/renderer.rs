@@ -147,18 +147,6 @@ impl Renderer {
         Ok(Piece::Whole(without_type_meta(object, revision)))
     }
 
-    /// Says that a revision was just written under the current schema, so that nobody needs to
-    /// read it again to find that out.
-    pub fn is_current(&self, rev: &Stored) {
-        let is_own = rev.extracted.is_object()
-            && *rev.extracted.parts(&rev.value).type_meta == *self.own
-            && matches!(self.resource.origin, Origin::Custom(_));
-        if is_own {
-            let Ok(_) =
-                rev.rendered::<std::convert::Infallible>(self.form(JSON), || Ok(Bytes::new()));
-        }
-    }
-
     /// The protobuf of a value without its envelope.
     pub(crate) fn message(
         &self,

@@ -206,24 +206,32 @@ async fn an_exact_version_is_the_state_of_that_moment() {
 
 #[tokio::test]
 async fn a_version_that_is_not_kept_any_more_has_expired() {
-    let lab = Lab::with(&["a", "b"]).await;
-    lab.check_refused(
-        "resourceVersion=0&resourceVersionMatch=NotOlderThan&continue=x",
-        422,
-        "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: \
-         resourceVersionMatch is forbidden when continue is provided",
-    )
-    .await;
-    // Before the first revision there was nothing to keep.
-    let token = Token { revision: 0x7fff_ffff, start: "a\0".to_owned() };
-    assert_eq!(Token::parse(&token.to_string()), Ok(token));
-    let status = expired_page("a\0");
-    let token = Token::parse(&status.metadata.continue_token);
-    assert_eq!(token, Ok(Token { revision: -1, start: "a\0".to_owned() }));
-    assert_eq!(
-        (status.code, status.reason.clone()),
-        (410, kubewright_apimachinery::status::Reason::Expired)
-    );
+    let store = sample::forgetful_store();
+    let lab = Lab { encoder: sample::encoder(&store), store, ..Lab::with(&[]).await };
+    for name in ["a", "b", "c", "d"] {
+        sample::put(&lab.store, &lab.resource, &sample::config_map(name)).await;
+    }
+    let too_old = "The resourceVersion for the provided list is too old.";
+    lab.check_refused("resourceVersion=2&resourceVersionMatch=Exact", 410, too_old).await;
+    lab.check_refused("resourceVersion=2&limit=1", 410, too_old).await;
+
+    let token = Token { revision: 2, start: "/b\0".to_owned() };
+    let status = lab.list(&format!("limit=1&continue={token}")).await;
+    assert_eq!((&status["code"], &status["reason"]), (&json!(410), &json!("Expired")));
+    let onward = status["metadata"]["continue"].as_str().expect("there is a way to go on");
+    assert_eq!(Token::parse(onward), Ok(Token { revision: -1, start: "b\0".to_owned() }));
+    lab.check_names(&format!("continue={onward}"), &["c", "d"]).await;
+}
+
+#[test]
+fn all_lists_have_metadata_and_items_under_the_same_numbers() {
+    let lists = kubewright_apimachinery::builtin::kinds()
+        .iter()
+        .filter(|kind| kind.kind.ends_with("List") && kind.ty().field("items").is_some());
+    for list in lists {
+        let name = |number: u32| list.ty().numbered(number).map(|field| field.json);
+        assert_eq!((name(1), name(2)), (Some("metadata"), Some("items")), "{}", list.kind);
+    }
 }
 
 #[tokio::test(start_paused = true)]

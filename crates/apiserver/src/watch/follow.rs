@@ -66,7 +66,11 @@ impl Follow {
             }
             match self.wait().await {
                 Woken::End => return None,
-                Woken::Bookmark => return Some(self.bookmark()),
+                Woken::Bookmark => {
+                    if let Some(bytes) = self.bookmark() {
+                        return Some(bytes);
+                    }
+                }
                 Woken::Events(Ok(events)) => self.queue.extend(events),
                 Woken::Events(Err(WatchError::Closed)) => return None,
                 Woken::Events(Err(error)) => {
@@ -102,10 +106,11 @@ impl Follow {
         }
     }
 
-    fn bookmark(&mut self) -> Bytes {
+    /// Tells how far the watch has come, unless the client knows of later moments than we do.
+    fn bookmark(&mut self) -> Option<Bytes> {
         self.bookmark = Some(next_bookmark(Instant::now(), self.deadline));
-        let progress = self.watch.progress().max(self.skip);
-        self.frames.bookmark(progress, false)
+        let progress = self.watch.progress();
+        (progress >= self.skip).then(|| self.frames.bookmark(progress, false))
     }
 
     /// More of the beginning.

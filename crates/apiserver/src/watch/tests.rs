@@ -6,7 +6,7 @@ use http_body_util::BodyExt;
 use kubewright_apimachinery::proto;
 use kubewright_apimachinery::proto::{Frames as Messages, WatchEvent};
 use kubewright_apimachinery::table::Include;
-use kubewright_store::{Expect, HistoryBounds};
+use kubewright_store::Expect;
 use serde_json::{Value, json};
 
 use super::*;
@@ -219,6 +219,9 @@ async fn a_version_that_is_still_to_come_is_not_waited_for() {
         lab.put(&sample::config_map(name)).await;
     }
     client.check(&["ADDED d 5"]).await;
+    // Nothing is known yet of the moment that this client knows of.
+    let query = "resourceVersion=9&allowWatchBookmarks=true&timeoutSeconds=100";
+    lab.watch(query).await.check(&["end"]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,19 +233,9 @@ async fn a_version_that_is_no_number_is_refused_before_the_stream() {
     assert_eq!(lab.answer("", &format).await.status(), StatusCode::NOT_ACCEPTABLE);
 }
 
-/// A store that keeps next to no history.
-fn forgetful() -> Store {
-    let mut config =
-        kubewright_store::Config::new(crate::index::extract, crate::index::resource_of, || {
-            sample::NOW
-        });
-    config.history = HistoryBounds { window: Duration::ZERO, bytes_max: 1 };
-    Store::memory(config)
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_is_too_slow_is_told_so() {
-    let lab = Lab::new(forgetful(), sample::resource("", "v1", "configmaps"));
+    let lab = Lab::new(sample::forgetful_store(), sample::resource("", "v1", "configmaps"));
     let mut slow = lab.watch("resourceVersion=1").await;
     for n in 0..10 {
         lab.put(&sample::config_map(&format!("n{n}"))).await;
