@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::Response;
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderValue, StatusCode};
 use kubewright_apimachinery::json;
 use kubewright_apimachinery::schema::crd::Definition;
@@ -25,7 +25,8 @@ use kubewright_apimachinery::status::Status;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::document::{self, Answer, Clause, Encoding, Question, kind_of, respond};
+use crate::document::{self, Answer, MEDIA_TYPES, Question, kind_of, respond};
+use crate::negotiate::{Clause, Encoding};
 
 /// What is told of the server besides its resources.
 #[derive(Debug, Clone, Default)]
@@ -93,10 +94,11 @@ impl Discovery {
             "/apis" => Some(&documents.groups),
             _ => None,
         };
+        let aggregated = aggregated.zip(aggregated_encoding(question));
         Some(match (documents.legacy.get(path), aggregated) {
-            (Some(legacy), Some(aggregated)) if asks_for_aggregated(question) => {
+            (Some(legacy), Some((aggregated, encoding))) => {
                 let routed = if legacy.routed { question.routed(&MEDIA_TYPES) } else { Ok(()) };
-                routed.map(|()| aggregated.answer(question))
+                routed.map(|()| aggregated.answer(question, encoding))
             }
             (Some(legacy), _) => legacy.answer(question),
             // Upstream's router knows the built-in groups and answers for them; below others there
@@ -125,9 +127,6 @@ impl Discovery {
     }
 }
 
-const MEDIA_TYPES: [&str; 3] =
-    ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
-
 /// What identifies the version that a resource is stored in.
 pub fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
     use base64::Engine as _;
@@ -135,17 +134,17 @@ pub fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(&digest[..8])
 }
 
-/// The first clause of the client's that can be answered decides; only when that asks for
-/// aggregation is there an aggregated answer.
-fn asks_for_aggregated(question: Question<'_>) -> bool {
-    !question.header(&ACCEPT).is_empty() && question.encoding(is_aggregated).is_some()
-}
-
-fn is_aggregated(clause: &Clause<'_>) -> bool {
-    clause.parameter("g") == "apidiscovery.k8s.io"
-        && clause.parameter("v") == "v2"
-        && clause.parameter("as") == "APIGroupDiscoveryList"
-        && clause.is_served()
+/// The encoding of the aggregated form, if the client asks for that form at all.
+fn aggregated_encoding(question: Question<'_>) -> Option<Encoding> {
+    let aggregated = |clause: &Clause, encoding| {
+        let is = |name, value| clause.parameter(name) == Some(value);
+        (is("g", "apidiscovery.k8s.io")
+            && is("v", "v2")
+            && is("as", "APIGroupDiscoveryList")
+            && clause.is_unversioned(encoding))
+        .then_some(())
+    };
+    question.accept().first_match(aggregated).map(|(encoding, ())| encoding)
 }
 
 impl Legacy {
@@ -155,7 +154,7 @@ impl Legacy {
         }
         let encoding = question.plain_encoding()?;
         let kind = kind_of("", "v1", self.kind);
-        let body = encoded(&self.json, kind, encoding, question.is_pretty());
+        let body = encoded(&self.json, kind, encoding);
         Ok(respond(encoding.media_type(), body))
     }
 }
@@ -173,24 +172,22 @@ impl Aggregated {
         }
         let kind = kind_of("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList");
         Aggregated {
-            json: document::encode(kind, &value, Encoding::Json, false),
+            json: document::encode(kind, &value, Encoding::Json),
             etag: HeaderValue::from_str(&etag).expect("hexadecimal digits are fit for a header"),
         }
     }
 
-    fn answer(&self, question: Question<'_>) -> Response<Bytes> {
+    fn answer(&self, question: Question<'_>, encoding: Encoding) -> Response<Bytes> {
         let unchanged = question.header(&IF_NONE_MATCH).as_bytes() == self.etag.as_bytes();
         let mut response = if unchanged {
             let mut response = Response::new(Bytes::new());
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             response
         } else {
-            let encoding = question.encoding(is_aggregated).expect("it was asked for");
             let kind = kind_of("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList");
-            let mut response =
-                Response::new(encoded(&self.json, kind, encoding, question.is_pretty()));
+            let mut response = Response::new(encoded(&self.json, kind, encoding));
             let content_type = HeaderValue::from_static(match encoding {
-                Encoding::Json => {
+                Encoding::Json | Encoding::JsonPretty => {
                     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
                 }
                 Encoding::Yaml => {
@@ -216,13 +213,12 @@ fn encoded(
     json: &Bytes,
     kind: &'static kubewright_apimachinery::builtin::Kind,
     encoding: Encoding,
-    pretty: bool,
 ) -> Bytes {
-    if encoding == Encoding::Json && !pretty {
+    if encoding == Encoding::Json {
         return json.clone();
     }
     let value = serde_json::from_slice(json).expect("what was written can be read");
-    document::encode(kind, &value, encoding, pretty)
+    document::encode(kind, &value, encoding)
 }
 
 fn root(legacy: &HashMap<String, Legacy>, others: &[String]) -> Bytes {

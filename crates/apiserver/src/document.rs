@@ -3,12 +3,11 @@
 //! Discovery, OpenAPI and the version are not resources, but clients negotiate and cache them as
 //! carefully. What they have in common is here; what they say is not.
 
-mod accept;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use kubewright_apimachinery::builtin::{self, Kind};
@@ -17,31 +16,10 @@ use kubewright_apimachinery::{json, proto, yaml};
 use serde_json::Value;
 use sha2::{Digest, Sha512};
 
-pub use accept::Clause;
+use crate::negotiate::{Accept, Encoding};
 
 /// A document, or why there is none. A failure is still to be put in the client's media type.
 pub type Answer = Result<Response<Bytes>, Box<Status>>;
-
-/// How a document is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
-    Json,
-    Yaml,
-    Protobuf,
-}
-
-impl Encoding {
-    /// In the order of preference.
-    pub const ALL: [Encoding; 3] = [Encoding::Json, Encoding::Yaml, Encoding::Protobuf];
-
-    pub fn media_type(self) -> &'static str {
-        match self {
-            Encoding::Json => "application/json",
-            Encoding::Yaml => "application/yaml",
-            Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
-        }
-    }
-}
 
 /// What is asked of a document, apart from which one it is.
 #[derive(Debug, Clone, Copy)]
@@ -67,74 +45,35 @@ impl<'a> Question<'a> {
         self.parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// The first encoding that the client likes best among the clauses that `allows` admits.
-    /// Without an `Accept` header it is JSON.
-    pub fn encoding(self, allows: impl Fn(&Clause<'_>) -> bool) -> Option<Encoding> {
-        let header = self.header(&ACCEPT);
-        if header.is_empty() {
-            return allows(&Clause::default()).then_some(Encoding::Json);
-        }
-        accept::parse(header).into_iter().find_map(|clause| {
-            let named =
-                Encoding::ALL.into_iter().find(|encoding| clause.names(encoding.media_type()))?;
-            allows(&clause).then_some(named)
-        })
-    }
-
-    /// Which of these does the client like best, each known by several media types? Parameters
-    /// are overlooked.
-    pub fn best(self, choices: &[&[&str]]) -> Option<usize> {
-        accept::parse(self.header(&ACCEPT)).iter().find_map(|clause| {
-            choices.iter().position(|names| names.iter().any(|name| clause.names(name)))
-        })
+    pub(crate) fn accept(self) -> Accept {
+        Accept::of(&self.parts.headers, self.query())
     }
 
     /// The encoding of a document that has only one form. Fails when no clause asks for that.
     pub fn plain_encoding(self) -> Result<Encoding, Box<Status>> {
-        let types = Encoding::ALL.map(Encoding::media_type);
-        self.encoding(|clause| clause.is_plain())
-            .ok_or_else(|| Box::new(Status::not_acceptable(&types)))
+        self.accept().plain().ok_or_else(|| Box::new(Status::not_acceptable(&MEDIA_TYPES)))
     }
 
-    /// Fails as upstream's router does, which knows documents by method and media type and
-    /// overlooks the parameters of the latter.
+    /// Fails as upstream's router does, which knows documents by method and media type.
     pub fn routed(self, types: &[&str]) -> Result<(), Box<Status>> {
-        let method = self.parts.method.as_str();
         if self.parts.method != Method::GET {
-            return Err(Box::new(Status::generic(405, method, "")));
+            return Err(Box::new(Status::generic(405, self.parts.method.as_str(), "")));
         }
-        let header = self.header(&ACCEPT);
-        let named = |part: &str| {
-            let name = part.split(';').next().unwrap_or_default().trim();
-            name == "*/*" || types.contains(&name)
-        };
-        if header.is_empty() || header.split(',').any(named) {
-            return Ok(());
-        }
-        let said =
-            format!("406: Not Acceptable\n\nAvailable representations: {}", types.join(", "));
-        Err(Box::new(Status::generic(406, method, &said)))
-    }
-
-    /// Whether a person seems to be reading.
-    pub fn is_pretty(self) -> bool {
-        let asked = form_urlencoded::parse(self.query().as_bytes())
-            .find(|(name, value)| name == "pretty" && !value.is_empty());
-        if let Some((_, value)) = asked {
-            return matches!(&*value, "1" | "t" | "T" | "true" | "TRUE" | "True");
-        }
-        let agent = self.header(&USER_AGENT);
-        ["curl", "Wget", "Mozilla/5.0"].iter().any(|reader| agent.starts_with(reader))
+        self.accept().route(types)
     }
 }
+
+/// What documents that are objects come in.
+pub const MEDIA_TYPES: [&str; 3] =
+    ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 /// The bytes of an object of a built-in kind, which says its own version and kind.
 ///
 /// # Panics
 /// When the value is not in the kind's normal form.
-pub fn encode(kind: &Kind, value: &Value, encoding: Encoding, pretty: bool) -> Bytes {
+pub fn encode(kind: &Kind, value: &Value, encoding: Encoding) -> Bytes {
     match encoding {
-        Encoding::Json if pretty => json::to_string_pretty(value).into(),
+        Encoding::JsonPretty => json::to_string_pretty(value).into(),
         Encoding::Json => {
             let mut text = json::to_vec(value);
             text.push(b'\n');

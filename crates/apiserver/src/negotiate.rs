@@ -79,8 +79,9 @@ pub struct Accept {
     include: String,
 }
 
+/// One of the media types that a client takes, with its parameters.
 #[derive(Debug, Clone)]
-struct Clause {
+pub(crate) struct Clause {
     ty: String,
     subtype: String,
     quality: f64,
@@ -118,10 +119,6 @@ impl Encoding {
             Encoding::Yaml => "application/yaml",
             Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
         }
-    }
-
-    fn subtype(self) -> &'static str {
-        &self.media_type()["application/".len()..]
     }
 
     fn has_stream(self) -> bool {
@@ -190,11 +187,8 @@ impl Accept {
     /// # Errors
     /// It can give nothing of what the client accepts.
     pub fn format(&self, endpoint: Endpoint) -> Result<Format, Box<Status>> {
-        if !endpoint.custom && !self.is_routed(endpoint) {
-            let representations = endpoint.routed().join(", ");
-            let said =
-                format!("406: Not Acceptable\n\nAvailable representations: {representations}");
-            return Err(Box::new(Status::generic(406, "", &said)));
+        if !endpoint.custom {
+            self.route(&endpoint.routed())?;
         }
         let failure = self.failure();
         if self.header.is_empty() {
@@ -214,23 +208,43 @@ impl Accept {
     /// How a failure is written, whatever the endpoint. A client that accepts none of our forms
     /// gets readable JSON.
     pub fn failure(&self) -> Encoding {
+        self.plain().unwrap_or(Encoding::JsonPretty)
+    }
+
+    /// How something is written that has no views.
+    pub(crate) fn plain(&self) -> Option<Encoding> {
         if self.header.is_empty() {
-            return Encoding::Json.readable(self.pretty);
+            return Some(Encoding::Json.readable(self.pretty));
         }
-        let plain = |clause: &Clause, encoding: Encoding| {
-            let is_plain = clause.parameters.iter().all(|(name, value)| match name.as_str() {
-                "as" | "g" | "v" => false,
-                "sv" => value.is_empty(),
-                "stream" => value.is_empty() || (encoding.has_stream() && value == "watch"),
-                _ => true,
+        let plain = |clause: &Clause, encoding| clause.is_plain(encoding).then_some(());
+        self.first_match(plain).map(|(encoding, ())| encoding)
+    }
+
+    /// Which of these the client likes best, each known by several media types. Parameters are
+    /// overlooked.
+    pub(crate) fn best(&self, choices: &[&[&str]]) -> Option<usize> {
+        self.clauses.iter().find_map(|clause| {
+            choices.iter().position(|names| names.iter().any(|name| clause.names(name)))
+        })
+    }
+
+    /// Fails unless a route is found: the router knows no parameters and only one wildcard.
+    pub(crate) fn route(&self, types: &[&str]) -> Result<(), Box<Status>> {
+        let is_routed = self.header.is_empty()
+            || self.header.split(',').any(|accepted| {
+                let ty = accepted.split(';').next().unwrap_or_default().trim_matches(' ');
+                ty == "*/*" || types.contains(&ty)
             });
-            is_plain.then_some(())
-        };
-        self.first_match(plain).map_or(Encoding::JsonPretty, |(encoding, ())| encoding)
+        if is_routed {
+            return Ok(());
+        }
+        let said =
+            format!("406: Not Acceptable\n\nAvailable representations: {}", types.join(", "));
+        Err(Box::new(Status::generic(406, "", &said)))
     }
 
     /// The first clause that some encoding satisfies, as `allows` judges.
-    fn first_match<T>(
+    pub(crate) fn first_match<T>(
         &self,
         allows: impl Fn(&Clause, Encoding) -> Option<T>,
     ) -> Option<(Encoding, T)> {
@@ -283,31 +297,41 @@ impl Accept {
             other => Err(other.into()),
         }
     }
-
-    /// Whether a route would be found: the router knows no parameters and only one wildcard.
-    fn is_routed(&self, endpoint: Endpoint) -> bool {
-        if self.header.is_empty() {
-            return true;
-        }
-        let routed = endpoint.routed();
-        self.header.split(',').any(|accepted| {
-            let ty = accepted.split(';').next().unwrap_or_default().trim_matches(' ');
-            ty == "*/*" || routed.contains(&ty)
-        })
-    }
 }
 
 impl Clause {
-    fn parameter(&self, name: &str) -> Option<&str> {
+    /// The last value that it gives a parameter.
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
         let found = self.parameters.iter().rfind(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
+    /// Whether it asks for nothing but an encoding, or for a stream that there is.
+    fn is_plain(&self, encoding: Encoding) -> bool {
+        let views = ["as", "g", "v"];
+        !views.iter().any(|name| self.parameter(name).is_some()) && self.is_unversioned(encoding)
+    }
+
+    /// Whether it asks for no version of its own, nor for a stream that there is not.
+    pub(crate) fn is_unversioned(&self, encoding: Encoding) -> bool {
+        self.parameters.iter().all(|(name, value)| match name.as_str() {
+            "sv" => value.is_empty(),
+            "stream" => value.is_empty() || (encoding.has_stream() && value == "watch"),
+            _ => true,
+        })
+    }
+
     fn matches(&self, encoding: Encoding) -> bool {
+        self.names(encoding.media_type())
+    }
+
+    /// Whether a media type without parameters is one of those meant.
+    fn names(&self, media_type: &str) -> bool {
+        let (ty, subtype) = media_type.split_once('/').unwrap_or((media_type, ""));
         match (self.ty.as_str(), self.subtype.as_str()) {
-            ("*", "*") | ("application", "*") => true,
-            ("application", subtype) => subtype == encoding.subtype(),
-            _ => false,
+            ("*", "*") => true,
+            (own, "*") => own == ty,
+            (own, sub) => own == ty && sub == subtype,
         }
     }
 

@@ -187,7 +187,7 @@ fn form(question: Question<'_>, forms: [Form; 2]) -> Option<Form> {
     if question.header(&ACCEPT).is_empty() {
         return forms.into_iter().next();
     }
-    let place = question.best(&forms.each_ref().map(|form| form.names))?;
+    let place = question.accept().best(&forms.each_ref().map(|form| form.names))?;
     forms.into_iter().nth(place)
 }
 

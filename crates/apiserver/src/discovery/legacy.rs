@@ -7,13 +7,14 @@ use serde_json::{Map, Value, json};
 
 use super::Legacy;
 use super::served::{self, Resource, Version};
-use crate::document::{self, Encoding, kind_of};
+use crate::document::{self, kind_of};
+use crate::negotiate::Encoding;
 
 /// Every document, by its path.
 pub(super) fn documents(versions: &[Version<'_>], address: &str) -> HashMap<String, Legacy> {
     let mut documents = HashMap::new();
     let mut insert = |path: String, kind: &'static str, routed: bool, value: Value| {
-        let json = document::encode(kind_of("", "v1", kind), &value, Encoding::Json, false);
+        let json = document::encode(kind_of("", "v1", kind), &value, Encoding::Json);
         documents.insert(path, Legacy { kind, routed, json });
     };
     insert("/api".to_owned(), "APIVersions", true, api_versions(address));
