@@ -2,12 +2,18 @@
 //! template, with the same defaults and the same rules.
 
 mod defaults;
+mod disabled;
 mod image;
+pub(super) mod internal;
 pub(super) mod resources;
-mod validate;
+mod unified_diff;
+pub(super) mod validate;
+mod warnings;
 
 pub(super) use defaults::{
     default_pod_spec, default_template, drop_init_container_annotations, each, fill, round_up,
     round_up_resources, within,
 };
+pub(super) use disabled::{drop_disabled_fields, drop_disabled_template_fields};
 pub(super) use validate::{validate_pod_spec, validate_template};
+pub(super) use warnings::{pod_warnings, template_warnings};

@@ -4,10 +4,17 @@ use k8s_openapi::api::core::v1::PodTemplate;
 use kubewright_apimachinery::field::{Error, Path};
 use serde_json::Value;
 
-use super::{Context, Rules, pod_spec, typed};
+use super::{Context, Rules, change, pod_spec, typed};
 
-pub(super) const RULES: Rules =
-    Rules { default, prepare_create, prepare_update, validate, validate_update, ..Rules::PLAIN };
+pub(super) const RULES: Rules = Rules {
+    default,
+    prepare_create,
+    prepare_update,
+    validate,
+    validate_update,
+    warnings,
+    ..Rules::PLAIN
+};
 
 fn default(object: &mut Value) {
     if let Some(template) = object.get_mut("template") {
@@ -16,13 +23,14 @@ fn default(object: &mut Value) {
 }
 
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
-    object["metadata"]["generation"] = 1.into();
+    pod_spec::drop_disabled_template_fields(&mut object["template"], None);
+    change::begin(object);
 }
 
 fn prepare_update(object: &mut Value, old: &Value, _: &Context<'_>) {
-    let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
-    let changed = object["template"] != old["template"];
-    object["metadata"]["generation"] = (generation + i64::from(changed)).into();
+    pod_spec::drop_disabled_template_fields(&mut object["template"], old.get("template"));
+    let changed = !change::same(object, old, &["template"]);
+    change::count(object, old, changed);
 }
 
 fn validate(object: &Value) -> Vec<Error> {
@@ -37,4 +45,13 @@ fn check(template: &PodTemplate, old: Option<&PodTemplate>) -> Vec<Error> {
     let old = old.and_then(|old| old.template.as_ref());
     let template = template.template.clone().unwrap_or_default();
     pod_spec::validate_template(&template, old, &Path::new("template"))
+}
+
+fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
+    let generation = |object: &Value| object["metadata"]["generation"].clone();
+    if old.is_some_and(|old| generation(old) == generation(object)) {
+        return Vec::new();
+    }
+    let PodTemplate { template, .. } = typed(object);
+    pod_spec::template_warnings(&template.unwrap_or_default(), &Path::new("template"))
 }

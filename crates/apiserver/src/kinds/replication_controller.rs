@@ -4,10 +4,11 @@ use k8s_openapi::api::core::v1::{
     PodTemplateSpec, ReplicationController, ReplicationControllerSpec, ReplicationControllerStatus,
 };
 use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::name;
 use kubewright_apimachinery::selector::label::Selector;
 use serde_json::{Value, json};
 
-use super::{Context, Field, Part, Rules, pod_spec, typed};
+use super::{Context, Field, Part, Rules, change, check, pod_spec, typed};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -15,6 +16,7 @@ pub(super) const RULES: Rules = Rules {
     prepare_update,
     validate,
     validate_update,
+    warnings,
     parts: &[("status", STATUS)],
     reset: &["status"],
     fields: &[Field::Made("status.replicas", replicas)],
@@ -22,7 +24,7 @@ pub(super) const RULES: Rules = Rules {
 };
 
 const STATUS: Part = Part {
-    prepare_update: prepare_status_update,
+    prepare_update: change::keep_spec,
     validate_update: validate_status_update,
     reset: &["spec"],
     ..Part::PLAIN
@@ -50,30 +52,28 @@ fn default(object: &mut Value) {
 
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
     object["status"] = json!({ "replicas": 0 });
-    object["metadata"]["generation"] = 1.into();
+    if let Some(template) = object["spec"].get_mut("template") {
+        pod_spec::drop_disabled_template_fields(template, None);
+    }
+    change::begin(object);
 }
 
-fn prepare_update(object: &mut Value, old: &Value, _: &Context<'_>) {
-    object["status"] = old["status"].clone();
-    let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
-    let changed = object["spec"] != old["spec"];
-    object["metadata"]["generation"] = (generation + i64::from(changed)).into();
-}
-
-fn prepare_status_update(object: &mut Value, old: &Value, _: &Context<'_>) {
-    object["spec"] = old["spec"].clone();
-    object["metadata"]["generation"] = old["metadata"]["generation"].clone();
+fn prepare_update(object: &mut Value, old: &Value, context: &Context<'_>) {
+    if let Some(template) = object["spec"].get_mut("template") {
+        pod_spec::drop_disabled_template_fields(template, old["spec"].get("template"));
+    }
+    change::keep_status(object, old, context);
 }
 
 fn validate(object: &Value) -> Vec<Error> {
     let controller: ReplicationController = typed(object);
-    check(&controller.spec.unwrap_or_default(), None)
+    check_spec(&controller.spec.unwrap_or_default(), None)
 }
 
 fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
     let (new, old): (ReplicationController, ReplicationController) = (typed(object), typed(old));
     let (spec, old_spec) = (new.spec.unwrap_or_default(), old.spec.unwrap_or_default());
-    let mut errors = check(&spec, old_spec.template.as_ref());
+    let mut errors = check_spec(&spec, old_spec.template.as_ref());
     for (key, value) in old.metadata.annotations.iter().flatten() {
         let Some(field) = key.strip_prefix(NON_CONVERTIBLE) else { continue };
         if !field.contains("selector") {
@@ -92,7 +92,7 @@ fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
     errors
 }
 
-fn check(spec: &ReplicationControllerSpec, old: Option<&PodTemplateSpec>) -> Vec<Error> {
+fn check_spec(spec: &ReplicationControllerSpec, old: Option<&PodTemplateSpec>) -> Vec<Error> {
     let at = Path::new("spec");
     let mut errors = Vec::new();
     errors
@@ -176,8 +176,35 @@ fn validate_status_update(object: &Value, _: &Value) -> Vec<Error> {
 }
 
 fn non_negative(value: Option<i64>, path: &Path<'_>) -> Option<Error> {
-    let value = value.filter(|value| *value < 0)?;
-    Some(Error::invalid(path, value, "must be greater than or equal to 0"))
+    check::non_negative(value?, path)
+}
+
+fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
+    let controller: ReplicationController = typed(object);
+    let path = Path::new("spec");
+    let path = path.child("template");
+    let Some(old) = old else {
+        let name = controller.metadata.name.unwrap_or_default();
+        let mut warnings = Vec::new();
+        let problems = name::dns1123_label(&name);
+        if !problems.is_empty() {
+            warnings.push(format!(
+                "metadata.name: this is used in Pod names and hostnames, which can result in \
+                 surprising behavior; a DNS label is recommended: [{}]",
+                problems.join(" ")
+            ));
+        }
+        let template = controller.spec.and_then(|spec| spec.template);
+        warnings.extend(template.iter().flat_map(|t| pod_spec::template_warnings(t, &path)));
+        return warnings;
+    };
+    let old: ReplicationController = typed(old);
+    if old.metadata.generation == controller.metadata.generation {
+        return Vec::new();
+    }
+    // Upstream takes the old template for the new one here.
+    let template = old.spec.and_then(|spec| spec.template);
+    template.iter().flat_map(|template| pod_spec::template_warnings(template, &path)).collect()
 }
 
 fn replicas(object: &Value) -> String {

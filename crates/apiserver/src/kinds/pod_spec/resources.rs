@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
+use kubewright_apimachinery::name;
 use kubewright_apimachinery::quantity::Quantity;
 use serde_json::Value;
 
 pub(in crate::kinds) const CPU: &str = "cpu";
 pub(in crate::kinds) const MEMORY: &str = "memory";
+pub(in crate::kinds) const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
 pub(in crate::kinds) const HUGE_PAGES_PREFIX: &str = "hugepages-";
 const NATIVE_NAMESPACE: &str = "kubernetes.io/";
+const QUOTA_PREFIX: &str = "requests.";
 
 /// Amounts by resource.
 pub(in crate::kinds) type Amounts = BTreeMap<String, Quantity>;
@@ -28,6 +32,17 @@ pub(in crate::kinds) fn amounts(list: Option<&Value>) -> Amounts {
     let list = list.and_then(Value::as_object).into_iter().flatten();
     list.filter_map(|(name, amount)| Some((name.clone(), Quantity::from_value(amount).ok()?)))
         .collect()
+}
+
+/// Reads amounts of a typed object.
+pub(in crate::kinds) fn typed_amounts(list: Option<&BTreeMap<String, Text>>) -> Amounts {
+    let list = list.into_iter().flatten();
+    list.map(|(name, amount)| (name.clone(), quantity(amount))).collect()
+}
+
+/// Reads an amount of a typed object.
+pub(in crate::kinds) fn quantity(text: &Text) -> Quantity {
+    Quantity::parse(&text.0).expect("an object in normal form has sound quantities")
 }
 
 /// What all containers of a pod need together: the most that is in use at any one time.
@@ -79,6 +94,13 @@ pub(in crate::kinds) fn is_huge_page(name: &str) -> bool {
 /// A resource that Kubernetes itself knows: one without a domain, or of its own.
 pub(in crate::kinds) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains(NATIVE_NAMESPACE)
+}
+
+/// A resource that somebody else has named, and that can be counted by quota.
+pub(in crate::kinds) fn is_extended(name: &str) -> bool {
+    !is_native(name)
+        && !name.starts_with(QUOTA_PREFIX)
+        && name::label_key(&format!("{QUOTA_PREFIX}{name}")).is_empty()
 }
 
 /// More may be promised of it than there is.

@@ -1,0 +1,416 @@
+//! Where a pod may run: affinity, tolerations, and spreading over a topology.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::{
+    Affinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PodAffinityTerm, Toleration,
+    TopologySpreadConstraint, WeightedPodAffinityTerm,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::name;
+use kubewright_apimachinery::selector::label::Leniency;
+
+use super::Allowed;
+use super::complain::{self, list, text};
+
+const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
+const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
+const SPREAD_ACTIONS: &[&str] = &["DoNotSchedule", "ScheduleAnyway"];
+const NODE_POLICIES: &[&str] = &["Honor", "Ignore"];
+/// The only field of a node that an affinity can be to.
+const NODE_NAME: &str = "metadata.name";
+
+pub(super) fn affinity(affinity: &Affinity, allowed: &Allowed, path: &Path<'_>) -> Vec<Error> {
+    let mut errors = Vec::new();
+    if let Some(nodes) = &affinity.node_affinity {
+        let path = path.child("nodeAffinity");
+        if let Some(selector) = &nodes.required_during_scheduling_ignored_during_execution {
+            errors.extend(node_selector(selector, allowed, &path.child(REQUIRED)));
+        }
+        let path = path.child(PREFERRED);
+        let preferred = list(&nodes.preferred_during_scheduling_ignored_during_execution);
+        for (index, term) in preferred.iter().enumerate() {
+            let path = path.index(index);
+            errors.extend(weight(term.weight, &path));
+            errors.extend(node_term(&term.preference, true, &path.child("preference")));
+        }
+    }
+    if let Some(pods) = &affinity.pod_affinity {
+        let required = list(&pods.required_during_scheduling_ignored_during_execution);
+        let preferred = list(&pods.preferred_during_scheduling_ignored_during_execution);
+        let path = path.child("podAffinity");
+        errors.extend(pod_affinity(required, preferred, allowed, &path));
+    }
+    if let Some(pods) = &affinity.pod_anti_affinity {
+        let required = list(&pods.required_during_scheduling_ignored_during_execution);
+        let preferred = list(&pods.preferred_during_scheduling_ignored_during_execution);
+        let path = path.child("podAntiAffinity");
+        errors.extend(pod_affinity(required, preferred, allowed, &path));
+    }
+    errors
+}
+
+/// Whether the old spec selects pods by values that no label has.
+pub(super) fn has_unsound_selectors(affinity: &Affinity) -> bool {
+    let near = affinity.pod_affinity.iter().flat_map(|pods| {
+        let required = list(&pods.required_during_scheduling_ignored_during_execution).iter();
+        let preferred = list(&pods.preferred_during_scheduling_ignored_during_execution).iter();
+        required.chain(preferred.map(|term| &term.pod_affinity_term))
+    });
+    let far = affinity.pod_anti_affinity.iter().flat_map(|pods| {
+        let required = list(&pods.required_during_scheduling_ignored_during_execution).iter();
+        let preferred = list(&pods.preferred_during_scheduling_ignored_during_execution).iter();
+        required.chain(preferred.map(|term| &term.pod_affinity_term))
+    });
+    near.chain(far).any(|term| !term_selectors(term, false, &Path::ROOT).is_empty())
+}
+
+/// Whether the old spec requires values of nodes that no label has.
+pub(super) fn has_unsound_node_values(affinity: &Affinity) -> bool {
+    let nodes = affinity.node_affinity.as_ref();
+    let selector =
+        nodes.and_then(|n| n.required_during_scheduling_ignored_during_execution.as_ref());
+    let terms = selector.into_iter().flat_map(|selector| &selector.node_selector_terms);
+    let expressions = terms.flat_map(|term| list(&term.match_expressions));
+    let mut values = expressions.flat_map(|expression| list(&expression.values));
+    values.any(|value| !name::label_value(value).is_empty())
+}
+
+fn weight(weight: i32, path: &Path<'_>) -> Option<Error> {
+    let is_sound = (1..=100).contains(&weight);
+    let problem = "must be in the range 1-100";
+    (!is_sound).then(|| Error::invalid(&path.child("weight"), weight, problem))
+}
+
+fn node_selector(selector: &NodeSelector, allowed: &Allowed, path: &Path<'_>) -> Vec<Error> {
+    let path = path.child("nodeSelectorTerms");
+    if selector.node_selector_terms.is_empty() {
+        return vec![Error::required(&path, "must have at least one node selector term")];
+    }
+    let terms = selector.node_selector_terms.iter().enumerate();
+    terms
+        .flat_map(|(index, term)| node_term(term, allowed.unsound_node_values, &path.index(index)))
+        .collect()
+}
+
+fn node_term(term: &NodeSelectorTerm, any_value: bool, path: &Path<'_>) -> Vec<Error> {
+    let mut errors = Vec::new();
+    let expressions_path = path.child("matchExpressions");
+    for (index, expression) in list(&term.match_expressions).iter().enumerate() {
+        errors.extend(node_expression(expression, any_value, &expressions_path.index(index)));
+    }
+    let fields_path = path.child("matchFields");
+    for (index, field) in list(&term.match_fields).iter().enumerate() {
+        errors.extend(node_field(field, &fields_path.index(index)));
+    }
+    errors
+}
+
+fn node_expression(
+    expression: &NodeSelectorRequirement,
+    any_value: bool,
+    path: &Path<'_>,
+) -> Vec<Error> {
+    let values = list(&expression.values);
+    let values_path = path.child("values");
+    let operator = expression.operator.as_str();
+    let mut errors = Vec::new();
+    match operator {
+        "In" | "NotIn" if values.is_empty() => {
+            let problem = "must be specified when `operator` is 'In' or 'NotIn'";
+            errors.push(Error::required(&values_path, problem));
+        }
+        "Exists" | "DoesNotExist" if !values.is_empty() => {
+            let problem = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+            errors.push(Error::forbidden(&values_path, problem));
+        }
+        "Gt" | "Lt" if values.len() != 1 => {
+            let problem = "must be specified single value when `operator` is 'Lt' or 'Gt'";
+            errors.push(Error::required(&values_path, problem));
+        }
+        "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt" => {}
+        _ => {
+            let problem = "not a valid selector operator";
+            errors.push(Error::invalid(&path.child("operator"), operator, problem));
+        }
+    }
+    errors.extend(complain::qualified_name(&path.child("key"), &expression.key));
+    if !any_value {
+        for (index, value) in values.iter().enumerate() {
+            let problems = name::label_value(value);
+            errors.extend(complain::invalid(&values_path.index(index), value, problems));
+        }
+    }
+    errors
+}
+
+fn node_field(field: &NodeSelectorRequirement, path: &Path<'_>) -> Vec<Error> {
+    let values = list(&field.values);
+    let values_path = path.child("values");
+    let mut errors = Vec::new();
+    match field.operator.as_str() {
+        "In" | "NotIn" if values.len() == 1 => {}
+        "In" | "NotIn" => {
+            let problem =
+                "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
+            errors.push(Error::required(&values_path, problem));
+        }
+        operator => {
+            let problem = "not a valid selector operator";
+            errors.push(Error::invalid(&path.child("operator"), operator, problem));
+        }
+    }
+    if field.key != NODE_NAME {
+        let problem = "not a valid field selector key";
+        errors.push(Error::invalid(&path.child("key"), field.key.as_str(), problem));
+        return errors;
+    }
+    for (index, value) in values.iter().enumerate() {
+        errors.extend(complain::subdomain(&values_path.index(index), value));
+    }
+    errors
+}
+
+fn pod_affinity(
+    required: &[PodAffinityTerm],
+    preferred: &[WeightedPodAffinityTerm],
+    allowed: &Allowed,
+    path: &Path<'_>,
+) -> Vec<Error> {
+    let mut errors = Vec::new();
+    let required_path = path.child(REQUIRED);
+    for (index, term) in required.iter().enumerate() {
+        errors.extend(pod_term(term, allowed, &required_path.index(index)));
+    }
+    let preferred_path = path.child(PREFERRED);
+    for (index, term) in preferred.iter().enumerate() {
+        let path = preferred_path.index(index);
+        errors.extend(weight(term.weight, &path));
+        errors.extend(pod_term(&term.pod_affinity_term, allowed, &path.child("podAffinityTerm")));
+    }
+    errors
+}
+
+fn pod_term(term: &PodAffinityTerm, allowed: &Allowed, path: &Path<'_>) -> Vec<Error> {
+    let mut errors = term_selectors(term, allowed.unsound_selectors, path);
+    for namespace in list(&term.namespaces) {
+        errors.extend(complain::label(&path.child("namespace"), namespace));
+    }
+    errors.extend(label_keys(
+        list(&term.match_label_keys),
+        list(&term.mismatch_label_keys),
+        term.label_selector.as_ref(),
+        path,
+    ));
+    let topology_path = path.child("topologyKey");
+    if term.topology_key.is_empty() {
+        errors.push(Error::required(&topology_path, "can not be empty"));
+    }
+    errors.extend(complain::qualified_name(&topology_path, &term.topology_key));
+    errors
+}
+
+fn term_selectors(term: &PodAffinityTerm, any_value: bool, path: &Path<'_>) -> Vec<Error> {
+    let leniency = Leniency { invalid_values: any_value, ..Leniency::default() };
+    let (pods, namespaces) = (term.label_selector.as_ref(), term.namespace_selector.as_ref());
+    let mut errors = complain::selector(&path.child("labelSelector"), pods, leniency);
+    errors.extend(complain::selector(&path.child("namespaceSelector"), namespaces, leniency));
+    errors
+}
+
+/// Keys whose values in the labels of the new pod become part of the selector.
+fn label_keys(
+    matching: &[String],
+    mismatching: &[String],
+    selector: Option<&LabelSelector>,
+    path: &Path<'_>,
+) -> Vec<Error> {
+    let mut errors = Vec::new();
+    for (name, keys) in [("matchLabelKeys", matching), ("mismatchLabelKeys", mismatching)] {
+        let path = path.child(name);
+        if keys.is_empty() {
+            continue;
+        }
+        if selector.is_none() {
+            let problem = "must not be specified when labelSelector is not set";
+            errors.push(Error::forbidden(&path, problem));
+            continue;
+        }
+        for (index, key) in keys.iter().enumerate() {
+            errors.extend(complain::qualified_name(&path.index(index), key));
+        }
+    }
+    if let Some(selector) = selector {
+        // The server adds an expression for each key, so one is to be expected, but not two.
+        let mut seen: BTreeSet<&str> =
+            selector.match_labels.iter().flatten().map(|(key, _)| key.as_str()).collect();
+        for expression in list(&selector.match_expressions) {
+            let key = expression.key.as_str();
+            let index = matching.iter().rposition(|matching| matching == key);
+            if let Some(index) = index.filter(|_| seen.contains(key)) {
+                let problem = "exists in both matchLabelKeys and labelSelector";
+                errors.push(Error::invalid(&path.index(index), key, problem));
+            }
+            seen.insert(key);
+        }
+    }
+    let matching_path = path.child("matchLabelKeys");
+    for (index, key) in matching.iter().enumerate() {
+        if mismatching.contains(key) {
+            let problem = "exists in both matchLabelKeys and mismatchLabelKeys";
+            errors.push(Error::invalid(&matching_path.index(index), key.as_str(), problem));
+        }
+    }
+    errors
+}
+
+pub(in crate::kinds) fn tolerations(tolerations: &[Toleration], path: &Path<'_>) -> Vec<Error> {
+    let mut errors = Vec::new();
+    for (index, toleration) in tolerations.iter().enumerate() {
+        let path = path.index(index);
+        let (key, value) = (text(&toleration.key), text(&toleration.value));
+        let (operator, effect) = (text(&toleration.operator), text(&toleration.effect));
+        let operator_path = path.child("operator");
+        if !key.is_empty() {
+            errors.extend(complain::qualified_name(&path.child("key"), key));
+        }
+        if key.is_empty() && operator != "Exists" {
+            let problem = "operator must be Exists when `key` is empty, which means \"match all \
+                           values and all keys\"";
+            errors.push(Error::invalid(&operator_path, operator, problem));
+        }
+        if toleration.toleration_seconds.is_some() && effect != "NoExecute" {
+            let problem = "effect must be 'NoExecute' when `tolerationSeconds` is set";
+            errors.push(Error::invalid(&path.child("effect"), effect, problem));
+        }
+        match operator {
+            "" | "Equal" => {
+                let problems = name::label_value(value);
+                if !problems.is_empty() {
+                    errors.push(Error::invalid(&operator_path, value, problems.join(";")));
+                }
+            }
+            "Exists" if !value.is_empty() => {
+                let problem = "value must be empty when `operator` is 'Exists'";
+                errors.push(Error::invalid(&operator_path, value, problem));
+            }
+            "Exists" => {}
+            "Lt" | "Gt" => {
+                let known = ["Equal", "Exists", "Lt", "Gt"];
+                errors.push(Error::not_supported(&operator_path, operator, &known));
+            }
+            _ => {
+                let known = ["Equal", "Exists"];
+                errors.push(Error::not_supported(&operator_path, operator, &known));
+            }
+        }
+        if !effect.is_empty() {
+            errors.extend(complain::one_of(&path.child("effect"), effect, EFFECTS));
+        }
+    }
+    errors
+}
+
+pub(super) fn spreading(
+    constraints: &[TopologySpreadConstraint],
+    allowed: &Allowed,
+    path: &Path<'_>,
+) -> Vec<Error> {
+    let mut errors = Vec::new();
+    for (index, constraint) in constraints.iter().enumerate() {
+        let path = path.index(index);
+        let action = constraint.when_unsatisfiable.as_str();
+        errors.extend(complain::positive(&path.child("maxSkew"), constraint.max_skew));
+        if constraint.topology_key.is_empty() {
+            errors.push(Error::required(&path.child("topologyKey"), "can not be empty"));
+        }
+        let action_path = path.child("whenUnsatisfiable");
+        errors.extend(complain::one_of(&action_path, action, SPREAD_ACTIONS));
+        let pair = (&constraint.topology_key, &constraint.when_unsatisfiable);
+        let mut rest = constraints[index + 1..].iter();
+        if rest.any(|other| (&other.topology_key, &other.when_unsatisfiable) == pair) {
+            errors.push(Error::duplicate(
+                &path.child("{topologyKey, whenUnsatisfiable}"),
+                format!("{{{}, {}}}", constraint.topology_key, action),
+            ));
+        }
+        if let Some(domains) = constraint.min_domains {
+            let path = path.child("minDomains");
+            errors.extend(complain::positive(&path, domains));
+            if action != "DoNotSchedule" {
+                let problem = format!(
+                    "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
+                );
+                errors.push(Error::invalid(&path, domains, problem));
+            }
+        }
+        for (name, policy) in [
+            ("nodeAffinityPolicy", &constraint.node_affinity_policy),
+            ("nodeTaintsPolicy", &constraint.node_taints_policy),
+        ] {
+            if let Some(policy) = policy {
+                errors.extend(complain::one_of(&path.child(name), policy, NODE_POLICIES));
+            }
+        }
+        errors.extend(spreading_keys(constraint, allowed, &path));
+        if !allowed.unsound_spreading {
+            let path = path.child("labelSelector");
+            let selector = constraint.label_selector.as_ref();
+            errors.extend(complain::selector(&path, selector, Leniency::default()));
+        }
+    }
+    errors
+}
+
+/// Whether the old spec spreads by a selector that selects by nonsense.
+pub(super) fn has_unsound_spreading(constraints: &[TopologySpreadConstraint]) -> bool {
+    let mut selectors = constraints.iter().map(|constraint| constraint.label_selector.as_ref());
+    selectors.any(|s| !complain::selector(&Path::ROOT, s, Leniency::default()).is_empty())
+}
+
+/// Whether the old spec is from when keys did not become part of the selector.
+pub(super) fn has_unmerged_keys(constraints: &[TopologySpreadConstraint]) -> bool {
+    constraints.iter().any(|constraint| {
+        let keys = list(&constraint.match_label_keys);
+        let selector = constraint.label_selector.as_ref();
+        !label_keys(keys, &[], selector, &Path::ROOT).is_empty()
+    })
+}
+
+fn spreading_keys(
+    constraint: &TopologySpreadConstraint,
+    allowed: &Allowed,
+    path: &Path<'_>,
+) -> Vec<Error> {
+    let keys = list(&constraint.match_label_keys);
+    let selector = constraint.label_selector.as_ref();
+    if !allowed.unmerged_keys {
+        return label_keys(keys, &[], selector, path);
+    }
+    if keys.is_empty() {
+        return Vec::new();
+    }
+    let path = path.child("matchLabelKeys");
+    let mut errors = Vec::new();
+    if selector.is_none() {
+        let problem = "must not be specified when labelSelector is not set";
+        errors.push(Error::forbidden(&path, problem));
+    }
+    let selects_by = |key: &String| {
+        selector.is_some_and(|selector| {
+            selector.match_labels.iter().flatten().any(|(label, _)| label == key)
+                || list(&selector.match_expressions).iter().any(|e| e.key == *key)
+        })
+    };
+    for (index, key) in keys.iter().enumerate() {
+        let path = path.index(index);
+        errors.extend(complain::qualified_name(&path, key));
+        if selects_by(key) {
+            let problem = "exists in both matchLabelKeys and labelSelector";
+            errors.push(Error::invalid(&path, key.as_str(), problem));
+        }
+    }
+    errors
+}
