@@ -14,6 +14,9 @@ mod service_account;
 mod static_token;
 pub mod token;
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -45,6 +48,7 @@ pub struct Authenticator {
     pub service_accounts: Verifier,
     /// Whether requests without credentials are served at all.
     pub anonymous: bool,
+    impersonation: impersonation::Memory,
 }
 
 /// Somebody identified by a token, and for which audiences.
@@ -55,6 +59,22 @@ pub struct TokenUser {
 }
 
 impl Authenticator {
+    pub fn new(
+        store: Store,
+        authorizer: Arc<Authorizer>,
+        static_tokens: StaticTokens,
+        service_accounts: Verifier,
+    ) -> Self {
+        Authenticator {
+            store,
+            authorizer,
+            static_tokens,
+            service_accounts,
+            anonymous: true,
+            impersonation: impersonation::Memory::default(),
+        }
+    }
+
     /// Who makes the request, or on whose behalf.
     pub fn identify(&self, parts: &Parts) -> Result<User, Box<Status>> {
         let user = self.authenticate(parts)?;
@@ -99,7 +119,7 @@ impl Authenticator {
 
     /// Who the client acts as, if it asks to.
     pub fn impersonate(&self, user: &User, parts: &Parts) -> Result<Option<User>, Box<Status>> {
-        impersonation::impersonate(&self.authorizer, user, parts)
+        impersonation::impersonate(&self.authorizer, &self.impersonation, user, parts)
     }
 
     /// Whom a token stands for, with those of `audiences` that it is meant for. The error is for

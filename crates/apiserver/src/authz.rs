@@ -118,7 +118,7 @@ impl Authorizer {
                 }
                 Some(_) => {}
                 None => {
-                    denial.problems.insert(binding.role.problem(RoleNaming::Singular));
+                    denial.problems.insert(binding.role.problem(Naming::Kind));
                 }
             }
         }
@@ -135,10 +135,10 @@ impl Authorizer {
 
     /// The rules that hold for this user in this namespace, or in the cluster if it is empty.
     pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
-        self.rules_named(user, namespace, RoleNaming::Singular)
+        self.rules_named(user, namespace, Naming::Kind)
     }
 
-    fn rules_named(&self, user: &User, namespace: &str, naming: RoleNaming) -> Rules {
+    fn rules_named(&self, user: &User, namespace: &str, naming: Naming<'_>) -> Rules {
         let policy = self.policy.read();
         // A binding that names a user in several ways counts once.
         let bindings: BTreeMap<_, _> = policy
@@ -161,11 +161,13 @@ impl Authorizer {
     }
 }
 
-/// How a missing role is called: caches and the registry disagree.
+/// How a missing role is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RoleNaming {
-    Singular,
-    Plural,
+enum Naming<'a> {
+    /// After its kind.
+    Kind,
+    /// As if it were what the request is about; so upstream does when it looks one up for a write.
+    Request(&'a str),
 }
 
 impl<'a> Attributes<'a> {

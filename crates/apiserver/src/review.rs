@@ -4,6 +4,9 @@
 //! Rules about access alone decide; selectors narrow what is asked for, and role-based access
 //! control knows none, so they are only checked.
 
+#[cfg(test)]
+mod tests;
+
 use jiff::Timestamp;
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::gvk::GroupKind;

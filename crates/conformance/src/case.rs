@@ -7,6 +7,7 @@
 //! - request: PATCH /apis/{group}/v1/namespaces/{ns}/widgets/w?fieldManager=a
 //!   type: application/apply-patch+yaml   # default application/json
 //!   accept: application/json             # the default
+//!   headers: {Impersonate-User: someone} # optional
 //!   body: {apiVersion: "{group}/v1", ...}   # or `text:` or `base64:`, sent as is
 //! ```
 //! `{ns}` and `{group}` are replaced in the file's text; both derive from the case's name, so that
@@ -248,10 +249,17 @@ impl Step {
             Payload::Text(text) => text.clone().into_bytes(),
             Payload::Base64(base64) => BASE64.decode(base64).context("decode base64")?,
         };
-        Ok(Request::new(self.method.clone(), target)
+        let mut request = Request::new(self.method.clone(), target)
             .content_type(&self.content_type)
             .accept(&self.accept)
-            .body(bytes))
+            .body(bytes);
+        // They are part of the recording like any other key.
+        let headers = self.more.get("headers").and_then(Value::as_object);
+        for (name, value) in headers.into_iter().flatten() {
+            let name = name.parse().with_context(|| format!("read header {name}"))?;
+            request = request.header(name, value.as_str().context("a header is text")?);
+        }
+        Ok(request)
     }
 
     fn to_recorded(&self) -> Value {

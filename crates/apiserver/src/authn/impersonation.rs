@@ -3,20 +3,21 @@
 //! Upstream knows five ways to be allowed to. The constrained ones give leave for one kind of user
 //! and one kind of request: `impersonate-on:<mode>:<verb>` on what is asked, and
 //! `impersonate:<mode>` on the user. The one of old, `impersonate`, gives leave for everything, and
-//! is tried last. The first refusal is the one that the client is told.
+//! is tried last, unless it served last time. The first refusal is the one that the client is told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
 
 use http::HeaderMap;
 use http::request::Parts;
 use kubewright_apimachinery::field::Path;
 use kubewright_apimachinery::json::go_quote;
 use kubewright_apimachinery::name;
-use kubewright_apimachinery::selector::field::Selector;
 use kubewright_apimachinery::status::Status;
 
 use super::service_account::NODE_NAME;
 use crate::authz::{Attributes, Authorizer, Resource, aggregate, forbidden};
+use crate::query::Query;
 use crate::target::Target;
 use crate::user::{self, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User};
 
@@ -34,39 +35,57 @@ const NODE_PREFIX: &str = "system:node:";
 /// From so many values on, leave for all of them is asked for first.
 const MANY: usize = 4;
 
+/// Remembers by which mode each user was last allowed. That one is tried first, so that it is also
+/// the one whose refusal they are told.
+#[derive(Debug, Default)]
+pub(super) struct Memory(Mutex<HashMap<Box<str>, Mode>>);
+
+/// As many users as upstream remembers.
+const REMEMBERED_MAX: usize = 10_000;
+
+impl Memory {
+    fn get(&self, user: &User) -> Option<Mode> {
+        let modes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        modes.get(user.name.as_str()).copied()
+    }
+
+    fn set(&self, user: &User, mode: Mode) {
+        let mut modes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if modes.len() >= REMEMBERED_MAX {
+            modes.clear();
+        }
+        modes.insert(user.name.as_str().into(), mode);
+    }
+}
+
 /// Who the request is made as, if its headers ask for somebody else.
 pub(super) fn impersonate(
     authorizer: &Authorizer,
+    memory: &Memory,
     requester: &User,
     parts: &Parts,
 ) -> Result<Option<User>, Box<Status>> {
     let Some(wanted) = wanted(&parts.headers)? else { return Ok(None) };
-    let target = target(parts);
+    let target = Target::of(parts, &Query::parse(parts.uri.query()));
     let attributes = Attributes::of(&target);
+    let last = memory.get(requester);
+    let others = Mode::ALL.into_iter().filter(|mode| Some(*mode) != last);
     let mut refusal = None;
-    for mode in Mode::ALL {
+    for mode in last.into_iter().chain(others) {
         if !mode.applies(&wanted, requester) {
             continue;
         }
         match (Attempt { authorizer, requester, mode, wanted: &wanted }).make(&attributes) {
-            Ok(user) => return Ok(Some(user)),
+            Ok(user) => {
+                if last != Some(mode) {
+                    memory.set(requester, mode);
+                }
+                return Ok(Some(user));
+            }
             Err(status) => _ = refusal.get_or_insert(status),
         }
     }
     Err(refusal.expect("the mode of old applies to everybody"))
-}
-
-/// What the request is about.
-fn target(parts: &Parts) -> Target {
-    let query = parts.uri.query().unwrap_or_default();
-    let value = |wanted: &str| {
-        let mut pairs = form_urlencoded::parse(query.as_bytes());
-        pairs.find(|(name, _)| name == wanted).map(|(_, value)| value)
-    };
-    let watch = value("watch").is_some_and(|watch| !matches!(&*watch, "0" | "false"));
-    let selector = value("fieldSelector").and_then(|text| Selector::parse(&text).ok());
-    let named = selector.as_ref().and_then(|selector| selector.exact("metadata.name"));
-    Target::parse(&parts.method, parts.uri.path(), watch, named)
 }
 
 /// A way of being allowed.

@@ -71,11 +71,12 @@ impl SigningKey {
             key => key.secret_der().to_vec(),
         };
         let candidates = [
-            (Algorithm::ES256, EncodingKey::from_ec_der(&der)),
-            (Algorithm::RS256, EncodingKey::from_rsa_der(&der)),
+            Some((Algorithm::ES256, EncodingKey::from_ec_der(&der))),
+            EncodingKey::from_rsa_pem(pem).ok().map(|key| (Algorithm::RS256, key)),
         ];
         candidates
             .into_iter()
+            .flatten()
             .find_map(|(algorithm, encoding)| {
                 let jwk = Jwk::from_encoding_key(&encoding, algorithm).ok()?;
                 let public = VerifyingKey::new(Components::of(&jwk)?);

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::policy::RoleRef;
 use super::rule::{ALL, describe, missing, quoted};
-use super::{Attributes, Authorizer, Decision, GROUP, Resource, RoleNaming, Rule};
+use super::{Attributes, Authorizer, Decision, GROUP, Naming, Resource, Rule};
 use crate::target::ResourceTarget;
 use crate::user::{MASTERS, User};
 
@@ -68,7 +68,7 @@ impl Write<'_> {
             "Role" => ("roles", self.namespace()),
             // Validation, which knows better words, comes later.
             _ => {
-                let problem = role.problem(RoleNaming::Plural);
+                let problem = role.problem(self.naming());
                 return Err(Box::new(Status::failure(500, Reason::Unknown, problem)));
             }
         };
@@ -79,8 +79,8 @@ impl Write<'_> {
             return Err(Box::new(Status::bad_request("Namespace parameter required.")));
         }
         let Some(rules) = self.authorizer.rules_of(namespace, &role.name) else {
-            let resource = GroupResource::new(GROUP, resource);
-            return Err(Box::new(Status::not_found(&resource, &role.name)));
+            let called = GroupResource::new(GROUP, self.target.resource.as_str());
+            return Err(Box::new(Status::not_found(&called, &role.name)));
         };
         self.check_rules(&rules).map_err(|why| self.refuse(why))
     }
@@ -109,7 +109,7 @@ impl Write<'_> {
     }
 
     fn check_rules(&self, wanted: &[Rule]) -> Result<(), String> {
-        let held = self.authorizer.rules_named(self.user, self.namespace(), RoleNaming::Plural);
+        let held = self.authorizer.rules_named(self.user, self.namespace(), self.naming());
         let missing = missing(&held.rules, wanted);
         if missing.is_empty() {
             return Ok(());
@@ -132,6 +132,10 @@ impl Write<'_> {
         let name = self.new["metadata"]["name"].as_str().unwrap_or_default();
         let resource = GroupResource::new(GROUP, self.target.resource.as_str());
         Box::new(Status::forbidden(&resource, name, why))
+    }
+
+    fn naming(&self) -> Naming<'_> {
+        Naming::Request(&self.target.resource)
     }
 
     fn namespace(&self) -> &str {

@@ -13,7 +13,7 @@ use kubewright_store::{Event, Rev, Revision, Start, Watch, WatchError};
 use serde::Deserialize;
 
 use super::rule::{Rule, nullable};
-use super::{GROUP, RoleNaming};
+use super::{GROUP, Naming};
 use crate::index::{Index, Store};
 use crate::user::{self, User};
 
@@ -330,13 +330,15 @@ impl Binding {
 
 impl RoleRef {
     /// Why the role has no rules.
-    pub(super) fn problem(&self, naming: RoleNaming) -> String {
-        let resource = match (self.kind.as_str(), naming) {
-            ("Role", RoleNaming::Singular) => "role",
-            ("Role", RoleNaming::Plural) => "roles",
-            ("ClusterRole", RoleNaming::Singular) => "clusterrole",
-            ("ClusterRole", RoleNaming::Plural) => "clusterroles",
-            (kind, _) => return format!("unsupported role reference kind: {}", go_quote(kind)),
+    pub(super) fn problem(&self, naming: Naming<'_>) -> String {
+        let kind = match self.kind.as_str() {
+            "Role" => "role",
+            "ClusterRole" => "clusterrole",
+            kind => return format!("unsupported role reference kind: {}", go_quote(kind)),
+        };
+        let resource = match naming {
+            Naming::Kind => kind,
+            Naming::Request(resource) => resource,
         };
         format!("{resource}.{GROUP} {} not found", go_quote(&self.name))
     }

@@ -304,11 +304,11 @@ async fn who_binds_holds_the_rules_or_may_bind() {
     assert_eq!(escalation(&may, binding, None).await, "fine");
     assert_eq!(
         escalation(roles, "rolebinding web b none\n  user bob", None).await,
-        "404 roles.rbac.authorization.k8s.io \"none\" not found"
+        "404 rolebindings.rbac.authorization.k8s.io \"none\" not found"
     );
     assert_eq!(
         escalation(roles, "clusterrolebinding b none\n  user bob", None).await,
-        "404 clusterroles.rbac.authorization.k8s.io \"none\" not found"
+        "404 clusterrolebindings.rbac.authorization.k8s.io \"none\" not found"
     );
 }
 

@@ -17,13 +17,12 @@ pub(crate) fn server() -> Server {
     let clock = || Duration::from_secs(1_700_000_000);
     let store = Store::memory(Config::new(index::extract, index::resource_of, clock));
     let authorizer = Arc::new(Authorizer::new(store.clone()));
-    let authenticator = Authenticator {
-        store: store.clone(),
+    let authenticator = Authenticator::new(
+        store.clone(),
         authorizer,
-        static_tokens: Default::default(),
-        service_accounts: Verifier::new(Vec::new(), Vec::new(), Vec::new()),
-        anonymous: true,
-    };
+        Default::default(),
+        Verifier::new(Vec::new(), Vec::new(), Vec::new()),
+    );
     Server::new(Settings {
         store,
         authenticator,

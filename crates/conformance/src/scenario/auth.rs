@@ -14,10 +14,19 @@ scenarios! { "auth":
     an_admin_may_act_as_another [S1],
     a_service_account_gets_a_token [S1],
     token_issuer_is_discoverable [S1],
+    a_token_is_not_issued_for_a_moment [S1],
+    a_bound_token_dies_with_its_secret [S1],
+    a_token_is_for_its_audiences [S1],
+    a_group_without_a_user_cannot_be_impersonated [S1],
     a_role_gives_what_it_names [S2],
     a_resource_name_narrows_a_role [S2],
     nobody_can_give_more_than_they_have [S2],
     access_can_be_reviewed [S2],
+    a_review_must_ask_something [S2],
+    selectors_of_a_review_are_checked [S2],
+    a_binding_needs_the_rules_it_gives [S2],
+    a_cluster_has_roles_from_the_start [S4],
+    the_first_bindings_let_everyone_look_around [S4],
 }
 
 async fn who(endpoint: &Endpoint, request: impl Fn(Request) -> Request) -> Result<Value> {
@@ -257,5 +266,195 @@ async fn access_can_be_reviewed(cx: Context) -> Result<()> {
     let rules = expect(&answer, 201)?["status"]["resourceRules"].clone();
     let ours = json!({ "verbs": ["create"], "apiGroups": [""], "resources": ["configmaps"] });
     ensure!(rules.as_array().is_some_and(|rules| rules.contains(&ours)), "{rules}");
+    Ok(())
+}
+
+async fn a_token_is_not_issued_for_a_moment(cx: Context) -> Result<()> {
+    let account = json!({ "metadata": { "name": "robot" } });
+    cx.create(&cx.core("serviceaccounts"), &account).await?;
+    let request = json!({ "spec": { "expirationSeconds": 599 } });
+    let path = cx.core("serviceaccounts/robot/token");
+    let answer = cx.send(Request::post(path, &request)).await?;
+    let message = "TokenRequest.authentication.k8s.io \"\" is invalid: spec.expirationSeconds: \
+                   Invalid value: 599: may not specify a duration less than 10 minutes";
+    refused(&answer, 422, "Invalid", message)?;
+    let path = cx.core("serviceaccounts/none/token");
+    let answer = cx.send(Request::post(path, &json!({ "spec": {} }))).await?;
+    refused(&answer, 404, "NotFound", "serviceaccounts \"none\" not found")?;
+    Ok(())
+}
+
+async fn a_bound_token_dies_with_its_secret(cx: Context) -> Result<()> {
+    let account = json!({ "metadata": { "name": "robot" } });
+    cx.create(&cx.core("serviceaccounts"), &account).await?;
+    cx.create(&cx.core("secrets"), &json!({ "metadata": { "name": "one" } })).await?;
+    let bound = json!({ "apiVersion": "v1", "kind": "Secret", "name": "one" });
+    let request = json!({ "spec": { "boundObjectRef": bound } });
+    let answer = cx.create(&cx.core("serviceaccounts/robot/token"), &request).await?;
+    let token = text(&answer, "/status/token").to_owned();
+    let anonymous = cx.endpoint.without_credentials()?;
+    who(&anonymous, |request| request.bearer(&token)).await?;
+    expect(&cx.send(Request::delete(cx.core("secrets/one"))).await?, 200)?;
+    let request = Request::get(cx.core("configmaps")).bearer(&token);
+    anonymous.poll(&request, PATIENCE, |answer: &Answer| answer.status == 401).await?;
+    Ok(())
+}
+
+async fn a_token_is_for_its_audiences(cx: Context) -> Result<()> {
+    let account = json!({ "metadata": { "name": "robot" } });
+    cx.create(&cx.core("serviceaccounts"), &account).await?;
+    let request = json!({ "spec": { "audiences": ["vault"] } });
+    let answer = cx.create(&cx.core("serviceaccounts/robot/token"), &request).await?;
+    let token = text(&answer, "/status/token").to_owned();
+    let anonymous = cx.endpoint.without_credentials()?;
+    let request = Request::get(cx.core("configmaps")).bearer(&token);
+    expect(&anonymous.send(&request).await?, 401)?;
+    for (audience, expected) in [("vault", json!(true)), ("other", Value::Null)] {
+        let review = json!({
+            "kind": "TokenReview",
+            "apiVersion": "authentication.k8s.io/v1",
+            "spec": { "token": token, "audiences": [audience] },
+        });
+        let review = cx.create("/apis/authentication.k8s.io/v1/tokenreviews", &review).await?;
+        same(audience, &review["status"]["authenticated"], expected)?;
+    }
+    Ok(())
+}
+
+async fn a_group_without_a_user_cannot_be_impersonated(cx: Context) -> Result<()> {
+    let group = HeaderName::from_static("impersonate-group");
+    let answer = cx.send(Request::get("/api").header(group, "staff")).await?;
+    let message = "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"staff\"}, \
+                   Extra:map[string][]string(nil)} without impersonating a user name";
+    refused(&answer, 400, "BadRequest", message)?;
+    Ok(())
+}
+
+async fn a_review_must_ask_something(cx: Context) -> Result<()> {
+    let review = json!({
+        "kind": "SelfSubjectAccessReview",
+        "apiVersion": "authorization.k8s.io/v1",
+        "spec": {},
+    });
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let answer = cx.send(Request::post(path, &review)).await?;
+    let message = ".authorization.k8s.io \"\" is invalid: spec.resourceAttributes: Invalid value: \
+                   null: exactly one of nonResourceAttributes or resourceAttributes must be \
+                   specified";
+    refused(&answer, 422, "Invalid", message)?;
+    let review = json!({
+        "kind": "LocalSubjectAccessReview",
+        "apiVersion": "authorization.k8s.io/v1",
+        "spec": {
+            "user": "someone",
+            "resourceAttributes": { "namespace": "other", "verb": "get", "resource": "pods" },
+        },
+    });
+    let path = cx.apis("authorization.k8s.io/v1", "localsubjectaccessreviews");
+    let answer = cx.send(Request::post(path, &review)).await?;
+    let message = ".authorization.k8s.io \"\" is invalid: spec.resourceAttributes.namespace: \
+                   Invalid value: \"other\": must match metadata.namespace";
+    refused(&answer, 422, "Invalid", message)?;
+    Ok(())
+}
+
+async fn selectors_of_a_review_are_checked(cx: Context) -> Result<()> {
+    let review = |selector: Value| {
+        json!({
+            "kind": "SelfSubjectAccessReview",
+            "apiVersion": "authorization.k8s.io/v1",
+            "spec": { "resourceAttributes": {
+                "verb": "list", "resource": "pods", "labelSelector": selector,
+            } },
+        })
+    };
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let unknown = json!({ "requirements": [{ "key": "a", "operator": "Like", "values": ["b"] }] });
+    let answer = cx.create(path, &review(unknown)).await?;
+    let problem = "spec.resourceAttributes.labelSelector ignored due to parse error";
+    same("error", &answer["status"]["evaluationError"], json!(problem))?;
+    same("allowed", &answer["status"]["allowed"], json!(true))?;
+    let answer = cx.send(Request::post(path, &review(json!({})))).await?;
+    let message = ".authorization.k8s.io \"\" is invalid: \
+                   spec.resourceAttributes.labelSelector.requirements: Required value: when \
+                   spec.resourceAttributes.labelSelector is specified, requirements or rawSelector \
+                   is required";
+    refused(&answer, 422, "Invalid", message)?;
+    Ok(())
+}
+
+async fn a_binding_needs_the_rules_it_gives(cx: Context) -> Result<()> {
+    let rule = json!({
+        "apiGroups": ["rbac.authorization.k8s.io"],
+        "resources": ["rolebindings"],
+        "verbs": ["create"],
+    });
+    allow(&cx, json!([rule])).await?;
+    let path = cx.apis("rbac.authorization.k8s.io/v1", "rolebindings");
+    let bind = |kind: &str, name: &str| {
+        let binding = json!({
+            "metadata": { "name": "more" },
+            "subjects": [{ "kind": "User", "name": "other", "apiGroup": "rbac.authorization.k8s.io" }],
+            "roleRef": { "kind": kind, "name": name, "apiGroup": "rbac.authorization.k8s.io" },
+        });
+        Request::post(path.clone(), &binding).impersonate("someone")
+    };
+    let escalates = |answer: &Answer| {
+        answer.json().is_ok_and(|status| text(&status, "/message").contains("attempting to grant"))
+    };
+    let answer =
+        cx.endpoint.poll(&bind("ClusterRole", "cluster-admin"), PATIENCE, escalates).await?;
+    let message = "rolebindings.rbac.authorization.k8s.io \"more\" is forbidden: user \"someone\" \
+                   (groups=[\"system:authenticated\"]) is attempting to grant RBAC permissions not \
+                   currently held:\n{APIGroups:[\"*\"], Resources:[\"*\"], Verbs:[\"*\"]}\n\
+                   {NonResourceURLs:[\"*\"], Verbs:[\"*\"]}";
+    refused(&answer, 403, "Forbidden", message)?;
+    let answer = cx.send(bind("Role", "none")).await?;
+    let message = "rolebindings.rbac.authorization.k8s.io \"none\" not found";
+    refused(&answer, 404, "NotFound", message)?;
+    expect(&cx.send(bind("Role", "role")).await?, 201)?;
+    Ok(())
+}
+
+async fn a_cluster_has_roles_from_the_start(cx: Context) -> Result<()> {
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let ours = "labelSelector=kubernetes.io/bootstrapping%3Drbac-defaults";
+    let numbers =
+        [("clusterroles", 69), ("clusterrolebindings", 50), ("roles", 7), ("rolebindings", 7)];
+    for (resource, expected) in numbers {
+        let list = cx.get(&format!("{rbac}/{resource}?{ours}")).await?;
+        let found = list["items"].as_array().map_or(0, Vec::len);
+        same(resource, &json!(found), json!(expected))?;
+    }
+    let admin = cx.get(&format!("{rbac}/clusterroles/cluster-admin")).await?;
+    same(
+        "rules",
+        &admin["rules"],
+        json!([
+            { "verbs": ["*"], "apiGroups": ["*"], "resources": ["*"] },
+            { "verbs": ["*"], "nonResourceURLs": ["*"] },
+        ]),
+    )?;
+    let view = cx.get(&format!("{rbac}/clusterroles/view")).await?;
+    let label = json!({ "rbac.authorization.k8s.io/aggregate-to-view": "true" });
+    same(
+        "aggregation",
+        &view["aggregationRule"],
+        json!({ "clusterRoleSelectors": [{ "matchLabels": label }] }),
+    )?;
+    let annotations = json!({ "rbac.authorization.kubernetes.io/autoupdate": "true" });
+    same("annotations", &view["metadata"]["annotations"], annotations)
+}
+
+async fn the_first_bindings_let_everyone_look_around(cx: Context) -> Result<()> {
+    let anonymous = cx.endpoint.without_credentials()?;
+    for (path, expected) in [("/version", 200), ("/livez", 200), ("/api", 403), ("/metrics", 403)] {
+        let answer = anonymous.send(&Request::get(path)).await?;
+        ensure!(answer.status == expected, "{path}: {answer}");
+    }
+    for (path, expected) in [("/version", 200), ("/api", 200), ("/metrics", 403)] {
+        let answer = cx.send(Request::get(path).impersonate("someone")).await?;
+        ensure!(answer.status == expected, "{path}: {answer}");
+    }
     Ok(())
 }
