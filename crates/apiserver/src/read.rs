@@ -68,11 +68,15 @@ impl Reader<'_> {
 
     /// Answers with a list.
     pub async fn list(&self, options: &ListOptions) -> Result<Response<Body>, Box<Status>> {
-        let list = match self.single(options) {
-            Some(key) => self.list_one(&key, options).await?,
-            None => self.list_range(options).await?,
-        };
-        list.respond(self.encoder, self.format)
+        self.find(options).await?.respond(self.encoder, self.format)
+    }
+
+    /// Finds what a list is about.
+    pub(crate) async fn find(&self, options: &ListOptions) -> Result<List, Box<Status>> {
+        match self.single(options) {
+            Some(key) => self.list_one(&key, options).await,
+            None => self.list_range(options).await,
+        }
     }
 
     /// The key of the only object that can be wanted, if it is known.

@@ -8,6 +8,7 @@ mod route;
 #[cfg(test)]
 mod tests;
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,21 +17,25 @@ use http::{Request, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use jiff::Timestamp;
 use kubewright_apimachinery::status::Status;
+use kubewright_store::Unavailable;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::Admission;
 use crate::authn::Authenticator;
 use crate::authn::token::Issuer;
 use crate::authz::{self, Authorizer, Decision};
+use crate::begin;
 use crate::body::Body;
 use crate::crd::{self, Shelf};
 use crate::discovery;
 use crate::encode::{self, Encoder};
+use crate::genesis;
 use crate::index::Store;
 use crate::negotiate::Accept;
 use crate::openapi;
 use crate::query::Query;
 use crate::refusal::Refusal;
+use crate::services::Services;
 use crate::target::Target;
 use crate::user::User;
 use crate::warnings::Warnings;
@@ -50,6 +55,12 @@ pub struct Settings {
     pub issuer: Option<Issuer>,
     /// Host and port at which clients reach the server.
     pub address: String,
+    /// Where Services get their addresses from, the main network first.
+    pub service_cidrs: Vec<String>,
+    /// Which ports of nodes Services may have.
+    pub node_ports: RangeInclusive<u16>,
+    /// Ends watches, so that the server can stop.
+    pub shutdown: CancellationToken,
 }
 
 pub(crate) struct Inner {
@@ -60,6 +71,8 @@ pub(crate) struct Inner {
     pub(crate) admission: Admission,
     pub(crate) shelf: Shelf,
     pub(crate) encoder: Encoder,
+    pub(crate) services: Services,
+    pub(crate) shutdown: CancellationToken,
 }
 
 /// A request that its user may make. Only [`Inner::permit`] makes one.
@@ -73,10 +86,13 @@ pub(crate) struct Authorized {
 
 impl Server {
     pub fn new(settings: Settings) -> Self {
-        let Settings { store, authenticator, issuer, address } = settings;
+        let Settings { store, authenticator, issuer, address, .. } = settings;
         let paths = route::PATHS.map(str::to_owned).to_vec();
         let clock = store.config().clock.clone();
+        let services = Services::new(&store, &settings.service_cidrs, settings.node_ports);
         Server(Arc::new(Inner {
+            services,
+            shutdown: settings.shutdown,
             authorizer: Arc::clone(&authenticator.authorizer),
             admission: Admission::new(store.clone()),
             shelf: Shelf::new(store.clone(), discovery::Server { address, paths }),
@@ -85,6 +101,11 @@ impl Server {
             issuer,
             store,
         }))
+    }
+
+    /// Creates what a fresh server has, and puts right what must be. Safe to repeat.
+    pub async fn begin(&self, settings: &genesis::Settings<'_>) -> Result<(), Unavailable> {
+        begin::run(&self.0, settings).await
     }
 
     /// Does what the server does by itself, until `shutdown`: follows definitions, lets Events

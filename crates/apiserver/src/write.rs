@@ -17,12 +17,14 @@ use kubewright_store::{Change, Durability, Expect, Key, Put, PutError, Updated};
 use serde_json::Value;
 
 use crate::admission::{Admission, Admitted, Attributes, Operation};
+use crate::allocate::Reserved;
 use crate::index::{self, Store, Stored};
 use crate::kinds::Context;
 use crate::meta;
 use crate::options::WriteOptions;
 use crate::refusal::{self, Refusal};
 use crate::resource::Resource;
+use crate::services::Services;
 use crate::user::User;
 use crate::warnings::Warnings;
 
@@ -37,6 +39,7 @@ const EVENT_TTL: Duration = Duration::from_secs(60 * 60);
 pub(crate) struct Write<'a> {
     pub(crate) store: &'a Store,
     pub(crate) admission: &'a Admission,
+    pub(crate) services: &'a Services,
     pub(crate) user: &'a User,
     pub(crate) resource: &'a Resource,
     pub(crate) namespace: Option<&'a str>,
@@ -61,6 +64,15 @@ pub(crate) enum Written {
         object: Value,
         created: bool,
     },
+}
+
+/// What one attempt at an update leaves behind.
+#[derive(Default)]
+struct Attempt {
+    /// The answer, where it is not what is stored.
+    outcome: Option<Written>,
+    /// What was taken for a Service.
+    reserved: Option<Reserved>,
 }
 
 /// Makes the new object of the one that is there. Both are in the version of the request.
@@ -127,7 +139,18 @@ impl Write<'_> {
         Err(refused.expect("a name was taken each time"))
     }
 
-    async fn create_named(&self, object: Value) -> Result<Written, Refusal> {
+    async fn create_named(&self, mut object: Value) -> Result<Written, Refusal> {
+        if !Services::concern(self.resource) {
+            return self.commit_new(object).await;
+        }
+        let dry_run = self.options.dry_run;
+        let reserved = self.services.reserve(&mut object, None, self.now, dry_run).await?;
+        let written = self.commit_new(object).await;
+        self.services.settle(reserved, written.is_ok() && !dry_run).await;
+        written
+    }
+
+    async fn commit_new(&self, object: Value) -> Result<Written, Refusal> {
         let name = meta::text(&object, "name").to_owned();
         let key = self.resource.key(self.namespace, &name);
         let admitted = self.admit_new(object).await?;
@@ -169,22 +192,29 @@ impl Write<'_> {
     /// Changes the object that is there, or creates it where that is allowed.
     pub(crate) async fn update(&self, revise: &dyn Revise) -> Result<Written, Refusal> {
         let key = self.resource.key(self.namespace, self.name);
-        let outcome = Mutex::new(None);
+        let attempt = Mutex::new(Attempt::default());
+        let last = || std::mem::take(&mut *attempt.lock().unwrap_or_else(PoisonError::into_inner));
         let said = self.warnings.len();
         let updated = self
             .store
             .update(&key, |current| {
-                let (outcome, key) = (&outcome, &key);
+                let (attempt, key, last) = (&attempt, &key, &last);
                 async move {
+                    // Somebody else was faster: what was said and taken for the last attempt is
+                    // void.
                     self.warnings.truncate(said);
-                    let (change, object) = self.decide(key, current.as_ref(), revise).await?;
-                    *outcome.lock().unwrap_or_else(PoisonError::into_inner) = object;
-                    Ok(change)
+                    self.settle_reserved(last().reserved, false).await;
+                    let mut made = Attempt::default();
+                    let decided = self.decide(key, current.as_ref(), revise, &mut made).await;
+                    *attempt.lock().unwrap_or_else(PoisonError::into_inner) = made;
+                    decided
                 }
             })
             .await
-            .map_err(refusal::of_update)?;
-        let outcome = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+            .map_err(refusal::of_update);
+        let Attempt { outcome, reserved } = last();
+        self.settle_reserved(reserved, matches!(updated, Ok(Updated::Put(_)))).await;
+        let updated = updated?;
         Ok(match (updated, outcome) {
             (_, Some(written)) => written,
             (Updated::Put(stored), None) if stored.created == stored.revision => {
@@ -198,18 +228,25 @@ impl Write<'_> {
         })
     }
 
-    /// What to do about the object that is there; and the answer, where it is not what is stored.
+    async fn settle_reserved(&self, reserved: Option<Reserved>, written: bool) {
+        if let Some(reserved) = reserved {
+            self.services.settle(reserved, written).await;
+        }
+    }
+
+    /// What to do about the object that is there.
     async fn decide(
         &self,
         key: &Key,
         current: Option<&Stored>,
         revise: &dyn Revise,
-    ) -> Result<(Change, Option<Written>), Refusal> {
+        attempt: &mut Attempt,
+    ) -> Result<Change, Refusal> {
         let resource = self.resource;
         let Some(current) = current else {
             let creates = revise.creates() || (resource.create_on_update() && self.part.is_none());
             return match creates && self.part.is_none() {
-                true => self.decide_create(revise).await,
+                true => self.decide_create(revise, attempt).await,
                 false => Err(self.not_found()),
             };
         };
@@ -228,30 +265,39 @@ impl Write<'_> {
         }
         let object = self.revised(Some(&live), revise).await?;
         self.check_version(&object, current)?;
+        let mut object = object;
+        if Services::concern(resource) && self.part.is_none() {
+            let dry_run = self.options.dry_run;
+            let reserved = self.services.reserve(&mut object, Some(&live), self.now, dry_run);
+            attempt.reserved = Some(reserved.await?);
+        }
         let object = self.admit_update(object, &live).await?;
         if self.is_finished(&object, &live) {
             let change = if self.options.dry_run { Change::Keep } else { Change::Delete };
             let object = object.into_object();
-            return Ok((change, Some(Written::Object { object, created: false })));
+            attempt.outcome = Some(Written::Object { object, created: false });
+            return Ok(change);
         }
         let mut object = object.into_object();
         index::set_resource_version(&mut object, current.revision);
         // A write that changes nothing is none.
         if object == live {
-            return Ok((Change::Keep, None));
+            return Ok(Change::Keep);
         }
         if self.options.dry_run {
-            return Ok((Change::Keep, Some(Written::Object { object, created: false })));
+            attempt.outcome = Some(Written::Object { object, created: false });
+            return Ok(Change::Keep);
         }
         let value = resource.to_bytes(&mut object);
         let (ttl, durability) = self.keeping();
-        Ok((Change::Put { value, ttl, durability }, None))
+        Ok(Change::Put { value, ttl, durability })
     }
 
     async fn decide_create(
         &self,
         revise: &dyn Revise,
-    ) -> Result<(Change, Option<Written>), Refusal> {
+        attempt: &mut Attempt,
+    ) -> Result<Change, Refusal> {
         let mut object = self.revised(None, revise).await?;
         if !meta::text(&object, "uid").is_empty() {
             let why = format!(
@@ -263,15 +309,21 @@ impl Write<'_> {
             return Err(Box::new(Status::conflict(&resource, self.name, why)));
         }
         meta::identify(&mut object, self.now);
+        if Services::concern(self.resource) {
+            let dry_run = self.options.dry_run;
+            let reserved = self.services.reserve(&mut object, None, self.now, dry_run);
+            attempt.reserved = Some(reserved.await?);
+        }
         let admitted = self.admit_new(object).await?;
         (self.may_create)()?;
         let mut object = admitted.into_object();
         if self.options.dry_run {
-            return Ok((Change::Keep, Some(Written::Object { object, created: true })));
+            attempt.outcome = Some(Written::Object { object, created: true });
+            return Ok(Change::Keep);
         }
         let value = self.resource.to_bytes(&mut object);
         let (ttl, durability) = self.keeping();
-        Ok((Change::Put { value, ttl, durability }, None))
+        Ok(Change::Put { value, ttl, durability })
     }
 
     /// The new object in the version in which it is judged, as the plugins want it.

@@ -356,6 +356,7 @@ async fn update_status(server: &Inner, name: &str, definition: Value) -> Result<
     let write = Write {
         store: &server.store,
         admission: &server.admission,
+        services: &server.services,
         user: &User::apiserver(),
         resource,
         namespace: None,

@@ -17,10 +17,10 @@ use crate::negotiate::{Encoding, Format, MetaVersion, View};
 use crate::resource::Origin;
 
 /// Objects of one moment, and how to get more.
-pub(super) struct List {
+pub(crate) struct List {
     pub(super) renderer: Renderer,
     pub(super) revision: Revision,
-    pub(super) items: Vec<Stored>,
+    pub(crate) items: Vec<Stored>,
     /// Empty when there is nothing more.
     pub(super) continue_token: String,
     pub(super) remaining: Option<usize>,
@@ -33,7 +33,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 const WHOLE_BYTES_MAX: usize = 128 << 10;
 
 impl List {
-    pub(super) fn respond(
+    pub(crate) fn respond(
         self,
         encoder: &Encoder,
         format: &Format,

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::{StreamExt as _, stream};
 use http::header::{CONTENT_TYPE, HeaderMap, USER_AGENT};
 use http::{Response, StatusCode};
 use kubewright_apimachinery::builtin;
@@ -20,11 +21,15 @@ use crate::delete::{Delete, Deleted};
 use crate::document::{self, Question};
 use crate::draft::{self, Expected, Media, Shape};
 use crate::encode::Answer;
+use crate::index::Stored;
+use crate::list_options::{GetOptions, ListOptions};
 use crate::negotiate::{Accept, Endpoint, Format};
 use crate::options::{DeleteOptions, WriteKind, WriteOptions};
+use crate::read::Reader;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::review;
+use crate::services::Services;
 use crate::target::{ResourceTarget, Target, Verb};
 use crate::version;
 use crate::write::{Patch, PatchKind, Replace, Write, Written};
@@ -42,6 +47,9 @@ pub(super) const PATHS: [&str; 10] = [
     "/readyz",
     "/version",
 ];
+
+/// How many objects of a collection are being deleted at a time: enough to share syncs.
+const DELETES_AT_ONCE: usize = 64;
 
 type Reading<'a> = Pin<Box<dyn Future<Output = Result<Bytes, Refusal>> + Send + 'a>>;
 
@@ -147,6 +155,10 @@ impl Call<'_> {
             (Verb::Update, part) => self.update(part, body).await,
             (Verb::Patch, part) => self.patch(part, body).await,
             (Verb::Delete, None) => self.delete(body).await,
+            (Verb::DeleteCollection, None) => self.delete_collection(body).await,
+            (Verb::Get, _) => self.get().await,
+            (Verb::List, None) => self.list().await,
+            (Verb::Watch, None) => self.watch().await,
             _ => Err(self.not_allowed()),
         }
     }
@@ -251,6 +263,7 @@ impl Call<'_> {
         let body = body.await?;
         let options = self.delete_options(&body)?;
         let deleted = self.deletion(&options).run(&self.target.name).await?;
+        self.release(&deleted).await;
         self.settle_definitions().await;
         let code = |gone: bool| match options.orphan_dependents {
             Some(false) if !gone => StatusCode::ACCEPTED,
@@ -267,6 +280,86 @@ impl Call<'_> {
         })
     }
 
+    async fn delete_collection(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {
+        let format = self.format(false)?;
+        let wanted = self.list_options()?;
+        let body = body.await?;
+        let options = self.delete_options(&body)?;
+        let reader = self.reader(&format);
+        let list = reader.find(&wanted).await?;
+        let deletes = list.items.iter().map(|rev| self.delete_one(rev, &options));
+        let mut deletes = stream::iter(deletes).buffer_unordered(DELETES_AT_ONCE);
+        while let Some(done) = deletes.next().await {
+            done?;
+        }
+        drop(deletes);
+        self.settle_definitions().await;
+        list.respond(&self.server.encoder, &format)
+    }
+
+    async fn delete_one(&self, rev: &Stored, options: &DeleteOptions) -> Result<(), Refusal> {
+        let rest = rev.key.as_str().strip_prefix(&self.resource.prefix).unwrap_or_default();
+        let (namespace, name) = match rest.split_once('/') {
+            Some((namespace, name)) => (Some(namespace), name),
+            None => (None, rest),
+        };
+        let deletion = Delete { namespace, ..self.deletion(options) };
+        match deletion.run(name).await {
+            Ok(deleted) => {
+                self.release(&deleted).await;
+                Ok(())
+            }
+            // It went by itself.
+            Err(refusal) if refusal.code == 404 => Ok(()),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// A Service that is gone needs its addresses and ports no more.
+    async fn release(&self, deleted: &Deleted) {
+        if let Deleted::Object { object, gone: true } = deleted
+            && Services::concern(self.resource)
+        {
+            self.server.services.release(object).await;
+        }
+    }
+
+    async fn get(&self) -> Result<Response<Body>, Refusal> {
+        let format = self.format(false)?;
+        let options = GetOptions::parse(self.query())?;
+        self.reader(&format).get(&self.target.name, &options).await
+    }
+
+    async fn list(&self) -> Result<Response<Body>, Refusal> {
+        let format = self.format(true)?;
+        let options = self.list_options()?;
+        self.reader(&format).list(&options).await
+    }
+
+    async fn watch(&self) -> Result<Response<Body>, Refusal> {
+        let format = self.format(true)?;
+        let options = self.list_options()?;
+        self.reader(&format).watch(&options, self.server.shutdown.clone()).await
+    }
+
+    fn reader<'a>(&'a self, format: &'a Format) -> Reader<'a> {
+        Reader {
+            store: &self.server.store,
+            encoder: &self.server.encoder,
+            resource: self.resource,
+            namespace: self.namespace(),
+            format,
+        }
+    }
+
+    fn list_options(&self) -> Result<ListOptions, Refusal> {
+        ListOptions::parse(self.query(), self.resource, &self.target.name)
+    }
+
+    fn query(&self) -> &str {
+        self.authorized.parts.uri.query().unwrap_or_default()
+    }
+
     fn write<'a>(
         &'a self,
         options: &'a WriteOptions,
@@ -277,6 +370,7 @@ impl Call<'_> {
         Write {
             store: &self.server.store,
             admission: &self.server.admission,
+            services: &self.server.services,
             user: &self.authorized.user,
             resource: self.resource,
             namespace: self.namespace(),

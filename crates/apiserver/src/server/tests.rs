@@ -28,6 +28,9 @@ pub(crate) fn server() -> Server {
         authenticator,
         issuer: None,
         address: "127.0.0.1:6443".to_owned(),
+        service_cidrs: vec!["10.0.0.0/24".to_owned()],
+        node_ports: 30_000..=32_767,
+        shutdown: CancellationToken::new(),
     })
 }
 

@@ -1,0 +1,128 @@
+//! What a server does before it serves: creates what a fresh one has, and puts right what must be.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use kubewright_apimachinery::builtin;
+use kubewright_store::{Durability, Expect, Key, Put, PutError, Unavailable};
+use serde_json::Value;
+
+use crate::bootstrap::{self, Change};
+use crate::catalog::Catalog;
+use crate::genesis::{self, Keep};
+use crate::index;
+use crate::meta;
+use crate::resource::Resource;
+use crate::server::Inner;
+
+/// Creates what a fresh server has, and puts right what must be. Safe to repeat, and safe beside
+/// other servers on the same store.
+pub(crate) async fn run(
+    server: &Inner,
+    settings: &genesis::Settings<'_>,
+) -> Result<(), Unavailable> {
+    let resources = by_kind();
+    let snapshot = server.store.latest().await?;
+    let mut puts = Vec::new();
+    let mut put = |mut object: Value, expect: Expect| {
+        let Some(resource) = resources.get(&kind(&object)) else { return };
+        let key = key(resource, &object);
+        if expect == Expect::Absent {
+            meta::identify(&mut object, settings.now);
+        }
+        // What is stored is what a client would have sent.
+        if let Some(kind) = builtin_kind(&object)
+            && let Ok(decoded) = builtin::decode(kind, object.clone())
+        {
+            object = decoded.value;
+        }
+        let value = resource.to_bytes(&mut object);
+        puts.push(Put { key, value, expect, ttl: None, durability: Durability::Synced });
+    };
+    for own in genesis::objects(settings) {
+        let Some(resource) = resources.get(&kind(&own.object)) else { continue };
+        match snapshot.get(key(resource, &own.object).as_str()) {
+            None => put(own.object, Expect::Absent),
+            Some(rev) => {
+                let stored = index::object(rev);
+                if must_change(&own.keep, &stored)
+                    && let Some(object) = corrected(&stored, &own.object)
+                {
+                    put(object, Expect::At(rev.revision));
+                }
+            }
+        }
+    }
+    for change in bootstrap::plan(&snapshot) {
+        match change {
+            Change::Create(object) => put(object, Expect::Absent),
+            Change::Update(object) => {
+                let version = meta::text(&object, "resourceVersion").parse().unwrap_or_default();
+                put(object, Expect::At(kubewright_store::Revision::new(version)));
+            }
+            Change::Replace(mut object) => {
+                // It gets another identity, as if it had been deleted in between.
+                meta::identify(&mut object, settings.now);
+                put(object, Expect::Anything);
+            }
+        }
+    }
+    // All at once: they share a sync.
+    for done in join_all(puts.into_iter().map(|put| server.store.put(put))).await {
+        match done {
+            Ok(_) | Err(PutError::Conflict { .. }) => {}
+            Err(PutError::TooLarge { .. }) => unreachable!("our own objects are small"),
+            Err(PutError::Unavailable(error)) => return Err(error),
+        }
+    }
+    let services = server.store.snapshot().range("/registry/services/specs/", None, None);
+    let services: Vec<Value> = services.iter().map(|rev| index::object(rev)).collect();
+    server.services.repair(&services, settings.now).await;
+    Ok(())
+}
+
+fn by_kind() -> HashMap<(String, String), &'static Arc<Resource>> {
+    let stored = Catalog::builtin().filter(|resource| resource.gvk == resource.hub);
+    stored
+        .filter(|resource| resource.has_verb("create") && resource.has_verb("get"))
+        .map(|resource| ((resource.gvk.api_version(), resource.gvk.kind.clone()), resource))
+        .collect()
+}
+
+fn kind(object: &Value) -> (String, String) {
+    let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
+    (text("apiVersion"), text("kind"))
+}
+
+fn builtin_kind(object: &Value) -> Option<&'static builtin::Kind> {
+    let (version, kind) = kind(object);
+    let (group, version) = version.split_once('/').unwrap_or(("", &version));
+    builtin::kind(group, version, &kind)
+}
+
+fn key(resource: &Resource, object: &Value) -> Key {
+    let namespace = Some(meta::text(object, "namespace")).filter(|_| resource.namespaced);
+    resource.key(namespace, meta::text(object, "name"))
+}
+
+fn must_change(keep: &Keep, stored: &Value) -> bool {
+    match keep {
+        Keep::CreateOnly => false,
+        Keep::Reconcile => true,
+        Keep::ReconcileWhile(annotation) => {
+            stored["metadata"]["annotations"][*annotation] == "true"
+        }
+    }
+}
+
+/// The stored object with everything put right but its metadata; `None` if all is right.
+fn corrected(stored: &Value, wanted: &Value) -> Option<Value> {
+    let mut object = stored.clone();
+    for (field, value) in wanted.as_object()? {
+        if field != "metadata" {
+            object[field.as_str()] = value.clone();
+        }
+    }
+    (object != *stored).then_some(object)
+}
