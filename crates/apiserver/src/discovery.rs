@@ -19,6 +19,7 @@ use bytes::Bytes;
 use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderValue, StatusCode};
+use kubewright_apimachinery::builtin::Kind;
 use kubewright_apimachinery::json;
 use kubewright_apimachinery::schema::crd::Definition;
 use kubewright_apimachinery::status::Status;
@@ -209,11 +210,7 @@ impl Aggregated {
 }
 
 /// A document that is kept as compact JSON, in another form if need be.
-fn encoded(
-    json: &Bytes,
-    kind: &'static kubewright_apimachinery::builtin::Kind,
-    encoding: Encoding,
-) -> Bytes {
+fn encoded(json: &Bytes, kind: &'static Kind, encoding: Encoding) -> Bytes {
     if encoding == Encoding::Json {
         return json.clone();
     }

@@ -2,7 +2,6 @@
 
 mod parameter;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use kubewright_apimachinery::builtin::{self, Resource, Subresource, Version};
@@ -503,8 +502,7 @@ impl<'a> Maker<'a> {
         let id = self.id_of("connect", &capital(verb), &suffix);
         let mut parameters = self.named(part.kind);
         parameters.retain(|parameter| parameter.name != "pretty");
-        let options = Cow::Owned(part.kind.to_owned());
-        parameters.extend(Parameter::of_options(&options));
+        parameters.extend(Parameter::of_options(part.kind));
         if with_path {
             parameters.push(Parameter::path());
         }

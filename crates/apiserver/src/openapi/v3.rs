@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kubewright_apimachinery::builtin;
-use kubewright_apimachinery::schema::crd::Definition;
+use kubewright_apimachinery::schema::crd::{Definition, Version};
 use serde_json::{Map, Value, json};
 
 use super::custom::{self, Form};
@@ -54,7 +54,7 @@ pub(super) fn custom_subjects(definitions: &[Arc<Definition>]) -> BTreeMap<Strin
 /// Every served version of every established definition.
 pub(super) fn served(
     definitions: &[Arc<Definition>],
-) -> impl Iterator<Item = (&Definition, &kubewright_apimachinery::schema::crd::Version)> {
+) -> impl Iterator<Item = (&Definition, &Version)> {
     definitions.iter().filter(|definition| definition.status.established).flat_map(|definition| {
         let versions = definition.versions().iter().filter(|version| version.served);
         versions.map(|version| (&**definition, version))
@@ -93,7 +93,7 @@ fn of_group<'a>(
     definitions: &'a [Arc<Definition>],
     group: &str,
     version: &str,
-) -> impl Iterator<Item = (&'a Definition, &'a kubewright_apimachinery::schema::crd::Version)> {
+) -> impl Iterator<Item = (&'a Definition, &'a Version)> {
     served(definitions).filter(move |(definition, served)| {
         definition.spec.group == group && served.name == version
     })
@@ -208,7 +208,7 @@ pub(super) fn document(subject: &Subject, definitions: &[Arc<Definition>]) -> Va
 
 /// The schemas of custom kinds and of their lists, by name.
 pub(super) fn custom_schemas<'a>(
-    served: impl Iterator<Item = (&'a Definition, &'a kubewright_apimachinery::schema::crd::Version)>,
+    served: impl Iterator<Item = (&'a Definition, &'a Version)>,
     form: Form,
 ) -> BTreeMap<String, Value> {
     let mut schemas = BTreeMap::new();
