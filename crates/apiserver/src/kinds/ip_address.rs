@@ -44,7 +44,8 @@ pub(super) const CIDR: Rules = Rules {
 const STATUS: Part =
     Part { prepare_update: keep_all_but_status, reset: &["metadata", "spec"], ..Part::PLAIN };
 
-fn keep_all_but_status(object: &mut Value, old: &Value, _: &Context<'_>) {
+/// An update of the status leaves the rest as it was, metadata too.
+pub(super) fn keep_all_but_status(object: &mut Value, old: &Value, _: &Context<'_>) {
     edit::restore(object, old, "spec");
     for name in [
         "deletionTimestamp",

@@ -10,6 +10,9 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::time::Time;
 use serde_json::{Value, json};
 
+pub(super) use node_affinity::deprecation as label_deprecation;
+pub(super) use source::{check_driver, default as default_source};
+
 use super::persistent_volume_claim::{
     BETA_CLASS, NAME, VOLUME_MODES, check_access_modes, check_amount, check_positive,
 };
@@ -111,6 +114,46 @@ fn check(volume: &PersistentVolume, old: Option<&PersistentVolume>) -> Vec<Error
             let detail = "has to be specified when using volumeAttributesClassName";
             errors.push(Error::required(&at.child("csi"), detail));
         }
+    }
+    errors
+}
+
+/// The spec of a volume that is nobody's but the attachment's that holds it.
+pub(super) fn check_inline(spec: &PersistentVolumeSpec, at: &Path<'_>) -> Vec<Error> {
+    let inline = "in the context of inline volumes";
+    let forbidden =
+        |field| Error::forbidden(&at.child(field), format!("may not be specified {inline}"));
+    let mut errors = Vec::new();
+    if spec.claim_ref.is_some() {
+        errors.push(forbidden("claimRef"));
+    }
+    if spec.capacity.as_ref().is_some_and(|capacity| !capacity.is_empty()) {
+        errors.push(forbidden("capacity"));
+    }
+    if spec.csi.is_none() {
+        let detail = format!("has to be specified {inline}");
+        errors.push(Error::required(&at.child("csi"), detail));
+    }
+    let modes = spec.access_modes.as_deref().unwrap_or_default();
+    if modes.is_empty() {
+        errors.push(Error::required(&at.child("accessModes"), ""));
+    }
+    errors.extend(check_access_modes(modes, &at.child("accessModes")));
+    let policy = spec.persistent_volume_reclaim_policy.as_deref().unwrap_or_default();
+    if !matches!(policy, "" | "Retain") {
+        let detail = format!("may only be Retain {inline}");
+        errors.push(Error::forbidden(&at.child("persistentVolumeReclaimPolicy"), detail));
+    }
+    if spec.node_affinity.is_some() {
+        errors.push(forbidden("nodeAffinity"));
+    }
+    errors.extend(source::check(spec, "", at));
+    if spec.storage_class_name.as_ref().is_some_and(|class| !class.is_empty()) {
+        errors.push(forbidden("storageClassName"));
+    }
+    if spec.volume_mode.as_ref().is_some_and(|mode| mode != "Filesystem") {
+        let detail = format!("may not specify volumeMode other than Filesystem {inline}");
+        errors.push(Error::forbidden(&at.child("volumeMode"), detail));
     }
     errors
 }

@@ -155,7 +155,8 @@ pub(super) fn warnings(affinity: &VolumeNodeAffinity) -> Vec<String> {
     warnings
 }
 
-fn deprecation(label: &str) -> Option<String> {
+/// What to say of a label of nodes that should no longer be used.
+pub(in crate::kinds) fn deprecation(label: &str) -> Option<String> {
     if let Some((_, now, since)) = RENAMED.iter().find(|(beta, ..)| *beta == label) {
         return Some(format!("deprecated since {since}; use \"{now}\" instead"));
     }

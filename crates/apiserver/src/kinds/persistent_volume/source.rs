@@ -61,7 +61,7 @@ const HOST_PATH_TYPES: [&str; 8] = [
     "Socket",
 ];
 
-pub(super) fn default(spec: &mut Value) {
+pub(in crate::kinds) fn default(spec: &mut Value) {
     let texts: [(&str, &str, Value); 11] = [
         ("hostPath", "type", "".into()),
         ("rbd", "pool", "rbd".into()),

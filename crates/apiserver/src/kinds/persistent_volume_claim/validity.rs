@@ -353,7 +353,7 @@ fn internal(spec: &PersistentVolumeClaimSpec) -> Value {
     let reference = |group: Option<&String>, kind: &str, name: &str| json!({"APIGroup": group, "Kind": kind, "Name": name});
     json!({
         "AccessModes": spec.access_modes,
-        "Selector": spec.selector,
+        "Selector": spec.selector.as_ref().map(shared::label_selector),
         "Resources": {"Limits": resources.limits, "Requests": resources.requests},
         "VolumeName": spec.volume_name.clone().unwrap_or_default(),
         "StorageClassName": spec.storage_class_name,
