@@ -11,7 +11,7 @@ use super::{Context, Part, Rules, change, check, edit, job, typed, workload};
 pub(super) const RULES: Rules = Rules {
     default,
     prepare_create,
-    prepare_update: change::keep_status,
+    prepare_update,
     validate,
     validate_update,
     warnings,
@@ -28,6 +28,8 @@ const NAME_BYTES_MAX: usize = name::LABEL_BYTES_MAX - 11;
 /// The longest part of the name of a time zone.
 const ZONE_PART_BYTES_MAX: usize = 14;
 
+const TEMPLATE: &str = "/spec/jobTemplate/spec/template";
+
 fn default(object: &mut Value) {
     let spec = &mut object["spec"];
     edit::fill_text(spec, "concurrencyPolicy", "Allow");
@@ -39,7 +41,13 @@ fn default(object: &mut Value) {
 
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
     object["status"] = json!({});
+    workload::drop_disabled(object, None, TEMPLATE);
     change::begin(object);
+}
+
+fn prepare_update(object: &mut Value, old: &Value, context: &Context<'_>) {
+    workload::drop_disabled(object, Some(old), TEMPLATE);
+    change::keep_status(object, old, context);
 }
 
 fn validate(object: &Value) -> Vec<Error> {
@@ -160,14 +168,14 @@ fn check_template(spec: &CronJobSpec, old: Option<&CronJobSpec>, path: &Path<'_>
 
 fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
     let mut warnings = Vec::new();
-    let changed =
-        old.is_none_or(|old| object["metadata"]["generation"] != old["metadata"]["generation"]);
     if old.is_none() {
         warnings.extend(workload::name_warning(object));
     }
-    if changed {
-        let spec = &object["spec"]["jobTemplate"]["spec"];
-        warnings.extend(job::spec_warning(spec, "spec.jobTemplate.spec"));
+    if workload::is_another(object, old) {
+        let path = Path::new("spec");
+        let path = path.child("jobTemplate");
+        let path = path.child("spec");
+        warnings.extend(job::spec_warnings(object, "/spec/jobTemplate/spec", &path));
     }
     if old.is_some() && edit::text(object, "/spec/schedule").contains("TZ") {
         // The path is upstream's.

@@ -13,6 +13,7 @@ pub(super) const RULES: Rules = Rules {
     prepare_update,
     validate: |object| check_spec(object, None),
     validate_update,
+    warnings,
     parts: &[(
         "status",
         Part {
@@ -29,6 +30,8 @@ pub(super) const RULES: Rules = Rules {
 /// Where `spec.templateGeneration` of versions past is kept: how often the template changed. The
 /// server alone says what it is.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+const TEMPLATE: &str = "/spec/template";
 
 fn default(object: &mut Value) {
     let spec = &mut object["spec"];
@@ -48,12 +51,14 @@ fn prepare_create(object: &mut Value, _: &Context<'_>) {
         "currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0,
         "numberReady": 0,
     });
+    workload::drop_disabled(object, None, TEMPLATE);
     change::begin(object);
     let generation = template_generation(object).max(1);
     set_template_generation(object, generation);
 }
 
 fn prepare_update(object: &mut Value, old: &Value, context: &Context<'_>) {
+    workload::drop_disabled(object, Some(old), TEMPLATE);
     let generation = template_generation(old);
     let changed = !change::same(object, old, &["spec", "template"]);
     set_template_generation(object, generation + i64::from(changed));
@@ -184,4 +189,12 @@ fn validate_status_update(object: &Value, old: &Value) -> Vec<Error> {
     let mut errors = workload::check_counts(status, &counts, &Path::new("status"));
     errors.extend(workload::check_collisions(status, &old["status"]));
     errors
+}
+
+fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
+    if old.is_some_and(|old| template_generation(old) == template_generation(object)) {
+        return Vec::new();
+    }
+    let path = Path::new("spec");
+    workload::template_warnings(object, TEMPLATE, &path.child("template"))
 }

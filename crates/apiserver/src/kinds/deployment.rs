@@ -29,6 +29,8 @@ pub(super) const RULES: Rules = Rules {
 /// Where `spec.rollbackTo` of versions past is kept: the revision to go back to.
 const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
 
+const TEMPLATE: &str = "/spec/template";
+
 fn default(object: &mut Value) {
     let spec = &mut object["spec"];
     edit::fill(spec, "replicas", 1);
@@ -47,6 +49,7 @@ fn default(object: &mut Value) {
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
     object["status"] = json!({});
     settle_rollback(object);
+    workload::drop_disabled(object, None, TEMPLATE);
     change::begin(object);
 }
 
@@ -54,6 +57,7 @@ fn prepare_create(object: &mut Value, _: &Context<'_>) {
 fn prepare_update(object: &mut Value, old: &Value, _: &Context<'_>) {
     edit::restore(object, old, "status");
     settle_rollback(object);
+    workload::drop_disabled(object, Some(old), TEMPLATE);
     let same = change::same(object, old, &["spec"])
         && change::same(object, old, &["metadata", "annotations"]);
     change::count(object, old, !same);
@@ -221,5 +225,11 @@ fn validate_status_update(object: &Value, old: &Value) -> Vec<Error> {
 
 fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
     let name = old.is_none().then(|| workload::name_warning(object)).flatten();
-    name.into_iter().collect()
+    let mut warnings: Vec<String> = name.into_iter().collect();
+    if workload::is_another(object, old) {
+        let path = Path::new("spec");
+        let path = path.child("template");
+        warnings.extend(workload::template_warnings(object, TEMPLATE, &path));
+    }
+    warnings
 }

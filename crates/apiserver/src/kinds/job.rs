@@ -50,6 +50,8 @@ const INDEXED: &str = "Indexed";
 const COMPLETIONS_SOFT_MAX: i32 = 100_000;
 const PARALLELISM_SOFT_MAX: i32 = 10_000;
 
+const TEMPLATE: &str = "/spec/template";
+
 fn default(object: &mut Value) {
     let spec = &mut object["spec"];
     if spec["completions"].is_null() && spec["parallelism"].is_null() {
@@ -94,12 +96,14 @@ fn prepare_create(object: &mut Value, _: &Context<'_>) {
         generate_selector(object);
     }
     label(object);
+    workload::drop_disabled(object, None, TEMPLATE);
     object["status"] = json!({});
     change::begin(object);
 }
 
 fn prepare_update(object: &mut Value, old: &Value, context: &Context<'_>) {
     label(object);
+    workload::drop_disabled(object, Some(old), TEMPLATE);
     change::keep_status(object, old, context);
 }
 
@@ -280,7 +284,7 @@ fn check_completions(new: &JobSpec, old: &JobSpec, path: &Path<'_>) -> Option<Er
 /// The template of a job is fixed. While the job is suspended and has no pods, where they run and
 /// what they need may still change.
 fn check_template_update(object: &Value, old: &Value, old_status: &JobStatus) -> Option<Error> {
-    const TEMPLATE: &str = "k8s.io/api/core/v1.PodTemplateSpec";
+    const WHOLE: &str = "k8s.io/api/core/v1.PodTemplateSpec";
     const POD: &str = "k8s.io/api/core/v1.PodSpec";
     let new = &object["spec"]["template"];
     let mut old_template = old["spec"]["template"].clone();
@@ -293,8 +297,8 @@ fn check_template_update(object: &Value, old: &Value, old_status: &JobStatus) ->
         builtin::equal(builtin::type_named(type_name).expect("the type is there"), a, b)
     };
     if !is_suspended || !is_idle {
-        return (!same(TEMPLATE, new, &old_template))
-            .then(|| Error::invalid(&path, internal::shown(TEMPLATE, new), "field is immutable"));
+        return (!same(WHOLE, new, &old_template))
+            .then(|| Error::invalid(&path, internal::shown(WHOLE, new), "field is immutable"));
     }
     let (new, old_pod) = (&new["spec"], &mut old_template["spec"]);
     for field in ["nodeSelector", "tolerations", "schedulingGates"] {
@@ -338,24 +342,29 @@ fn allow_resources(new: &Value, old: &mut Value, containers: &str) {
 
 fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
     let name = old.is_none().then(|| workload::name_warning(object)).flatten();
-    let changed =
-        old.is_none_or(|old| object["metadata"]["generation"] != old["metadata"]["generation"]);
-    let spec = changed.then(|| spec_warning(&object["spec"], "spec")).flatten();
-    name.into_iter().chain(spec).collect()
+    let mut warnings: Vec<String> = name.into_iter().collect();
+    if workload::is_another(object, old) {
+        warnings.extend(spec_warnings(object, "/spec", &Path::new("spec")));
+    }
+    warnings
 }
 
-/// What to know about a job spec at a path.
-pub(super) fn spec_warning(spec: &Value, path: &str) -> Option<String> {
+/// What to tell about the job spec at a JSON pointer, which stands at the path.
+pub(super) fn spec_warnings(object: &Value, pointer: &str, path: &Path<'_>) -> Vec<String> {
+    let Some(spec) = object.pointer(pointer) else { return Vec::new() };
     let is_above =
         |field: &str, max: i32| spec[field].as_i64().is_some_and(|number| number > i64::from(max));
     let is_large = spec["completionMode"] == INDEXED
         && is_above("completions", COMPLETIONS_SOFT_MAX)
         && is_above("parallelism", PARALLELISM_SOFT_MAX);
-    is_large.then(|| {
-        format!(
+    let mut warnings = Vec::new();
+    if is_large {
+        warnings.push(format!(
             "{path}: In Indexed Jobs with a number of completions higher than 10^5 and a \
              parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes \
              when a big number of indexes fail"
-        )
-    })
+        ));
+    }
+    warnings.extend(workload::template_warnings(spec, "/template", &path.child("template")));
+    warnings
 }

@@ -11,7 +11,7 @@ use super::{Context, Part, Rules, change, check, edit, pod_spec, typed, workload
 pub(super) const RULES: Rules = Rules {
     default,
     prepare_create,
-    prepare_update: change::keep_status,
+    prepare_update,
     validate,
     validate_update,
     warnings,
@@ -28,6 +28,8 @@ pub(super) const RULES: Rules = Rules {
     ..Rules::PLAIN
 };
 
+const TEMPLATE: &str = "/spec/template";
+
 fn default(object: &mut Value) {
     edit::fill(&mut object["spec"], "replicas", 1);
     pod_spec::default_template(&mut object["spec"]["template"]);
@@ -35,7 +37,13 @@ fn default(object: &mut Value) {
 
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
     object["status"] = json!({ "replicas": 0 });
+    workload::drop_disabled(object, None, TEMPLATE);
     change::begin(object);
+}
+
+fn prepare_update(object: &mut Value, old: &Value, context: &Context<'_>) {
+    workload::drop_disabled(object, Some(old), TEMPLATE);
+    change::keep_status(object, old, context);
 }
 
 fn validate(object: &Value) -> Vec<Error> {
@@ -116,5 +124,11 @@ fn validate_status_update(object: &Value, _: &Value) -> Vec<Error> {
 
 fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
     let name = old.is_none().then(|| workload::name_warning(object)).flatten();
-    name.into_iter().collect()
+    let mut warnings: Vec<String> = name.into_iter().collect();
+    if workload::is_another(object, old) {
+        let path = Path::new("spec");
+        let path = path.child("template");
+        warnings.extend(workload::template_warnings(object, TEMPLATE, &path));
+    }
+    warnings
 }

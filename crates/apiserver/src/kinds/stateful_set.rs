@@ -41,6 +41,8 @@ const MUTABLE: [&str; 7] = [
     "persistentVolumeClaimRetentionPolicy",
 ];
 
+const TEMPLATE: &str = "/spec/template";
+
 fn default(object: &mut Value) {
     let spec = &mut object["spec"];
     edit::fill_text(spec, "podManagementPolicy", "OrderedReady");
@@ -84,11 +86,13 @@ fn default_claim(claim: &mut Value) {
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
     object["status"] = json!({ "replicas": 0, "availableReplicas": 0 });
     drop_max_unavailable(object, None);
+    workload::drop_disabled(object, None, TEMPLATE);
     change::begin(object);
 }
 
 fn prepare_update(object: &mut Value, old: &Value, context: &Context<'_>) {
     drop_max_unavailable(object, Some(old));
+    workload::drop_disabled(object, Some(old), TEMPLATE);
     change::keep_status(object, old, context);
 }
 
@@ -308,9 +312,16 @@ fn validate_status_update(object: &Value, old: &Value) -> Vec<Error> {
     errors
 }
 
-fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
+fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if workload::is_another(object, old) {
+        let path = Path::new("spec");
+        let path = path.child("template");
+        warnings.extend(workload::template_warnings(object, TEMPLATE, &path));
+    }
     let limit = object["spec"]["revisionHistoryLimit"].as_i64().unwrap_or_default();
     let warning = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a \
                    value >= 0 is recommended";
-    (limit < 0).then(|| warning.to_owned()).into_iter().collect()
+    warnings.extend((limit < 0).then(|| warning.to_owned()));
+    warnings
 }

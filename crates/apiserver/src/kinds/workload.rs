@@ -7,7 +7,7 @@ use kubewright_apimachinery::selector::label::{LabelSelector, Leniency, NotASele
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{check, edit};
+use super::{check, edit, pod_spec};
 
 /// The selector of a spec. The types of workloads do not tell whether there is one.
 pub(super) fn selector_of(spec: &Value) -> Option<LabelSelector> {
@@ -114,6 +114,27 @@ pub(super) fn check_collisions(status: &Value, old: &Value) -> Option<Error> {
             "cannot be decremented",
         )
     })
+}
+
+/// What to tell about the template at a JSON pointer, which stands at the path.
+pub(super) fn template_warnings(object: &Value, pointer: &str, path: &Path<'_>) -> Vec<String> {
+    let template = object.pointer(pointer).map(PodTemplateSpec::deserialize);
+    let template = template.map(|template| template.expect("templates have their type's form"));
+    template.map_or_else(Vec::new, |template| pod_spec::template_warnings(&template, path))
+}
+
+/// Drops what is switched off from the template at a JSON pointer, unless the old one has it.
+pub(super) fn drop_disabled(object: &mut Value, old: Option<&Value>, pointer: &str) {
+    let old = old.and_then(|old| old.pointer(pointer));
+    if let Some(template) = object.pointer_mut(pointer) {
+        pod_spec::drop_disabled_template_fields(template, old);
+    }
+}
+
+/// Whether an object is new, or another generation than the old one.
+pub(super) fn is_another(object: &Value, old: Option<&Value>) -> bool {
+    let generation = |object: &Value| object["metadata"]["generation"].as_i64();
+    old.is_none_or(|old| generation(object) != generation(old))
 }
 
 /// The name of a workload becomes part of those of its pods, whose rule is stricter.
