@@ -77,7 +77,7 @@ pub fn objects(settings: &Settings<'_>) -> Vec<Own> {
     objects.extend(builtin::versions().iter().filter_map(|version| api_service(version, settings)));
     objects.push(service_cidr(settings));
     objects.extend(kubernetes_service(settings));
-    objects.push(authentication(settings));
+    objects.extend(authentication(settings));
     objects.push(token_tracking(settings));
     objects.push(identity(settings));
     objects
@@ -307,8 +307,8 @@ fn first_address(cidr: &str) -> Option<IpAddr> {
     })
 }
 
-/// What aggregated servers need in order to trust whom this one trusts.
-fn authentication(settings: &Settings<'_>) -> Own {
+/// What aggregated servers need in order to trust whom this one trusts, if there is anyone.
+fn authentication(settings: &Settings<'_>) -> Option<Own> {
     let list = |items: &[&str]| Value::String(json::to_string(&json!(items)));
     let mut data = Map::new();
     if let Some(ca) = settings.client_ca {
@@ -324,15 +324,16 @@ fn authentication(settings: &Settings<'_>) -> Own {
         ];
         data.extend(entries.map(|(key, value)| (key.to_owned(), value)));
     }
-    let mut object = json!({
+    if data.is_empty() {
+        return None;
+    }
+    let object = json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": { "name": "extension-apiserver-authentication", "namespace": "kube-system" },
+        "data": data,
     });
-    if !data.is_empty() {
-        object["data"] = data.into();
-    }
-    Own { object, keep: Keep::Reconcile }
+    Some(Own { object, keep: Keep::Reconcile })
 }
 
 /// Since when it is known which tokens of the old sort are in use.

@@ -10,6 +10,7 @@ mod crd_schema;
 mod crds;
 mod deletes;
 mod documents;
+mod own_objects;
 mod patches;
 mod reads;
 mod watches;
@@ -56,6 +57,7 @@ pub fn all() -> Vec<Scenario> {
         crds::SCENARIOS,
         crd_schema::SCENARIOS,
         auth::SCENARIOS,
+        own_objects::SCENARIOS,
     ]
     .concat()
 }
