@@ -28,15 +28,12 @@ use http::request::Parts;
 use kubewright_apimachinery::status::Status;
 
 use crate::authz::{Authorizer, aggregate};
+use crate::edge::{Peer, Shown};
 use crate::index::Store;
 use crate::user::{AUTHENTICATED, UNAUTHENTICATED, User};
+use certificate::CertificateError;
 pub use service_account::Verifier;
 pub use static_token::{StaticTokens, StaticTokensError};
-
-/// The certificate that a client showed and the TLS layer verified, in DER. A request carries it
-/// as an extension.
-#[derive(Debug, Clone)]
-pub struct PeerCertificate(pub Vec<u8>);
 
 /// Tells who makes a request.
 #[derive(Debug)]
@@ -87,9 +84,13 @@ impl Authenticator {
         if let Some(user) = parts.extensions.get::<User>() {
             return Ok(user.clone());
         }
-        let certificate = parts.extensions.get::<PeerCertificate>();
         let mut failed = false;
-        match certificate.map_or(Ok(None), |certificate| certificate::user(&certificate.0)) {
+        let certified = match parts.extensions.get::<Arc<Peer>>().map(|peer| &peer.shown) {
+            None | Some(Shown::Nothing) => Ok(None),
+            Some(Shown::Trusted(certificate)) => certificate::user(certificate),
+            Some(Shown::Untrusted) => Err(CertificateError::Untrusted),
+        };
+        match certified {
             Ok(Some(user)) => return Ok(authenticated(user)),
             Ok(None) => {}
             Err(error) => {

@@ -22,7 +22,6 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use hyper::body::Incoming;
-use rustls::pki_types::CertificateDer;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -33,9 +32,10 @@ use self::connection::Endpoint;
 use self::front::Front;
 use crate::body::Body;
 
-pub use self::front::{Crowded, REQUEST_LOG};
+pub use self::front::REQUEST_LOG;
+pub(crate) use self::front::identified;
 pub use self::local::Local;
-pub use self::tls::{Certificates, PairError, Tls, TlsError};
+pub use self::tls::{Certificates, PairError, Shown, Tls, TlsError};
 
 /// What one connection and one request may use. The defaults are kube-apiserver's.
 #[derive(Debug, Clone)]
@@ -84,16 +84,14 @@ impl Default for Limits {
 #[derive(Debug, Clone)]
 pub struct Peer {
     pub address: SocketAddr,
-    /// What the client presented, its own certificate first; nobody has verified it, but the
-    /// client has proved to hold its key. Empty if it presented none.
-    pub certificates: Arc<[CertificateDer<'static>]>,
+    pub shown: Shown,
 }
 
 /// Serves until `shutdown`, then ends watches, lets other requests finish within
 /// [`Limits::drain_max`], and returns when nothing it started is left.
 pub async fn serve<H, F>(
     listener: TcpListener,
-    tls: &Tls,
+    tls: Tls,
     limits: Limits,
     handler: H,
     shutdown: CancellationToken,
@@ -106,6 +104,7 @@ pub async fn serve<H, F>(
     let drain_max = limits.drain_max;
     let endpoint = Arc::new(Endpoint {
         acceptor: TlsAcceptor::from(tls.config()),
+        tls,
         http: connection::Http::new(&limits, &tasks),
         front: Front::new(handler, &limits, shutdown.clone()),
         limits,

@@ -15,6 +15,7 @@ pub mod document;
 mod draft;
 pub mod edge;
 pub mod encode;
+pub mod founding;
 pub mod genesis;
 pub mod index;
 pub mod kinds;

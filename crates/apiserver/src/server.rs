@@ -6,7 +6,7 @@
 
 mod route;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -28,6 +28,7 @@ use crate::begin;
 use crate::body::Body;
 use crate::crd::{self, Shelf};
 use crate::discovery;
+use crate::edge;
 use crate::encode::{self, Encoder};
 use crate::genesis;
 use crate::index::Store;
@@ -149,6 +150,7 @@ impl Inner {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let user = self.authenticator.identify(&parts)?;
+        edge::identified(&parts.extensions, &user)?;
         let authorized = self.permit(user, parts)?;
         match &authorized.target {
             Target::Path { .. } => self.document(&authorized),

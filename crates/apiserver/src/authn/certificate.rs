@@ -12,6 +12,8 @@ use crate::user::User;
 /// Why a certificate identifies nobody, although it names somebody.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum CertificateError {
+    #[error("trust a certificate")]
+    Untrusted,
     #[error("read a certificate")]
     Malformed,
     #[error("identify by a UID that is given {0} times")]

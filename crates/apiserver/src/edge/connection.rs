@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use tracing::debug;
 
 use super::front::Front;
-use super::{Limits, Peer};
+use super::{Limits, Peer, Tls};
 use crate::body::Body;
 
 /// Most request bodies fit in one frame of this size.
@@ -39,6 +39,7 @@ const NOT_TLS: &[u8] =
 /// What all connections of a listener have in common.
 pub(super) struct Endpoint<H> {
     pub(super) acceptor: TlsAcceptor,
+    pub(super) tls: Tls,
     pub(super) http: Http,
     pub(super) front: Front<H>,
     pub(super) limits: Limits,
@@ -112,15 +113,15 @@ where
         shutdown: &CancellationToken,
     ) {
         let (_, session) = stream.get_ref();
-        let certificates = session.peer_certificates().unwrap_or_default();
-        let certificates = certificates.iter().map(|der| der.clone().into_owned()).collect();
-        let peer = Peer { address, certificates };
+        // Once for all requests: who shows a certificate seldom has a connection for a year.
+        let shown = self.tls.judge(session.peer_certificates().unwrap_or_default());
+        let peer = Arc::new(Peer { address, shown });
         let is_h2 = session.alpn_protocol() == Some(b"h2");
 
         let traffic = Arc::new(Traffic::default());
         let service = service_fn(|mut request: Request<Incoming>| {
             let under_way = Traffic::begin(&traffic);
-            request.extensions_mut().insert(peer.clone());
+            request.extensions_mut().insert(Arc::clone(&peer));
             let endpoint = Arc::clone(&self);
             async move { Ok::<_, Infallible>(endpoint.front.answer(request, under_way).await) }
         });

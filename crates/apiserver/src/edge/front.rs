@@ -1,19 +1,19 @@
 //! What every request from a socket goes through before and after the handler.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, VARY,
 };
-use http::{Method, Request, Response, StatusCode};
+use http::{Extensions, Method, Request, Response, StatusCode};
 use kubewright_apimachinery::status::{Reason, Status};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument as _, debug_span, error, info};
+use tracing::{Instrument as _, Level, debug_span, enabled, error, info};
 use uuid::Uuid;
 
 use super::class::{self, Class};
@@ -21,7 +21,8 @@ use super::connection::UnderWay;
 use super::reply::{Content, End, Reply};
 use super::{Limits, gzip};
 use crate::body::Body;
-use crate::user::User;
+use crate::refusal::Refusal;
+use crate::user::{MASTERS, User};
 
 /// The target of the one line that is logged for each request.
 pub const REQUEST_LOG: &str = "kubewright::request";
@@ -29,16 +30,27 @@ pub const REQUEST_LOG: &str = "kubewright::request";
 /// Joins a request, its answer and the audit log.
 static AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
-/// In the extensions of a request that finds the server at its limit. Whoever answers it must
-/// refuse it, with [`Crowded::status`], unless it comes from somebody in `system:masters`: those are
-/// always heard.
+/// In the extensions of a request that finds the server at its limit.
 #[derive(Debug, Clone, Copy)]
-pub struct Crowded;
+pub(super) struct Crowded;
 
-impl Crowded {
-    /// The refusal.
-    pub fn status() -> Box<Status> {
-        Box::new(Status::too_many_requests("Too many requests, please try again later.", 1))
+/// In the extensions of a request that is to be logged: where to put who made it.
+#[derive(Debug, Clone, Default)]
+struct Caller(Arc<OnceLock<String>>);
+
+/// To be told of every request, with its extensions, who made it. Refuses it if the server is at
+/// its limit, unless it comes from `system:masters`, who are always heard.
+pub(crate) fn identified(extensions: &Extensions, user: &User) -> Result<(), Refusal> {
+    if let Some(Caller(name)) = extensions.get() {
+        // A request is made by one user, so whoever was first was right.
+        let _ = name.set(user.name.clone());
+    }
+    match extensions.get::<Crowded>() {
+        Some(Crowded) if !user.is_in(MASTERS) => Err(Box::new(Status::too_many_requests(
+            "Too many requests, please try again later.",
+            1,
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -79,6 +91,10 @@ impl<H> Front<H> {
             && gzip::is_accepted(request.headers());
         let span = debug_span!("request", %method, path, audit_id = ?audit_id);
 
+        let caller = enabled!(target: REQUEST_LOG, Level::INFO).then(Caller::default);
+        if let Some(caller) = &caller {
+            request.extensions_mut().insert(caller.clone());
+        }
         let permit = self.permit(class);
         if permit.is_none() && class != Class::LongRunning {
             request.extensions_mut().insert(Crowded);
@@ -101,12 +117,11 @@ impl<H> Front<H> {
         let headers = response.headers_mut();
         headers.entry(&AUDIT_ID).or_insert(audit_id);
         headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
-        let user = response.extensions_mut().remove::<Arc<User>>();
         info!(
             target: REQUEST_LOG,
             %method,
             path,
-            user = user.as_ref().map_or("", |user| &user.name),
+            user = caller.as_ref().and_then(|Caller(name)| name.get()).map_or("", String::as_str),
             status = response.status().as_u16(),
             ms = started.elapsed().as_secs_f64() * 1000.0,
             "request"

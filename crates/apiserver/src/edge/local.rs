@@ -1,38 +1,39 @@
 //! The server without a socket: a client in the same process calls it as a service.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures::FutureExt as _;
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Request, Response};
 use tower_service::Service;
 
 use super::front;
 use crate::body::Body;
+use crate::server::Server;
 use crate::user::User;
 
 /// A server as one user sees it: what `kube::Client::new` takes.
 ///
 /// Requests carry the user in their extensions, which no socket can set, and are then treated like
 /// any other: the user may do what it may do over TLS.
-#[derive(Debug, Clone)]
-pub struct Local<H> {
-    handler: H,
-    user: Arc<User>,
+#[derive(Clone)]
+pub struct Local {
+    server: Server,
+    user: User,
 }
 
-impl<H> Local<H> {
-    pub fn new(handler: H, user: User) -> Self {
-        Local { handler, user: Arc::new(user) }
+impl Server {
+    /// The server as this user sees it, without a socket.
+    pub fn as_user(&self, user: User) -> Local {
+        Local { server: self.clone(), user }
     }
 }
 
-impl<H, F, B> Service<Request<B>> for Local<H>
+impl<B> Service<Request<B>> for Local
 where
-    H: Fn(Request<B>) -> F,
-    F: Future<Output = Response<Body>> + Send + 'static,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     type Response = Response<Body>;
     type Error = Infallible;
@@ -44,7 +45,8 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         front::audit_id(&mut request);
-        request.extensions_mut().insert(Arc::clone(&self.user));
-        (self.handler)(request).map(Ok).boxed()
+        request.extensions_mut().insert(self.user.clone());
+        let server = self.server.clone();
+        Box::pin(async move { Ok(server.call(request).await) })
     }
 }

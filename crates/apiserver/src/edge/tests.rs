@@ -3,21 +3,21 @@
 mod site;
 
 use std::io::Read as _;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt as _;
-use http::{Request, Response, StatusCode};
+use http::{Extensions, Request, StatusCode};
 use http_body_util::BodyExt as _;
+use k8s_openapi::api::core::v1::Namespace;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use self::site::{Credentials, Protocol, Site};
-use super::{Crowded, Limits, Local};
-use crate::body::Body;
-use crate::user::User;
+use super::Limits;
+use super::front::{Crowded, identified};
+use crate::user::{MASTERS, User};
 
 /// Long past anything a test waits for.
 const LONG: Duration = Duration::from_secs(3600);
@@ -35,12 +35,13 @@ async fn both_protocols_are_spoken_and_certificates_are_optional() {
     let site = Site::start(Limits::default());
     let strangers = Credentials::of_a_stranger();
     for protocol in [Protocol::One, Protocol::Two] {
-        for (credentials, expected) in [(None, 0), (Some(site.client()), 1), (Some(&strangers), 1)]
+        for (credentials, expected) in
+            [(None, "nothing"), (Some(site.client()), "trusted"), (Some(&strangers), "untrusted")]
         {
             let mut client = site.connect(protocol, credentials).await;
             let (parts, body) = client.send(get("/who")).await;
             assert_eq!(parts.status, StatusCode::OK);
-            assert_eq!(json(&body)["certificates"], expected, "{protocol:?}");
+            assert_eq!(json(&body)["shown"], expected, "{protocol:?}");
             assert_eq!(json(&body)["version"], protocol.name());
         }
     }
@@ -228,8 +229,20 @@ async fn beyond_the_limit_requests_are_marked_and_watches_are_not_counted() {
     // The server learns of it when it next writes.
     while crowded(client.send(get("/who")).await.1) {}
     drop(watch);
-    assert_eq!(Crowded::status().code, 429);
     site.stop().await;
+}
+
+#[test]
+fn only_masters_are_heard_when_there_is_no_room() {
+    let mut extensions = Extensions::new();
+    let master = User::new("admin", [MASTERS.to_owned()]);
+    let user = User::new("alice", []);
+    assert!(identified(&extensions, &user).is_ok());
+    extensions.insert(Crowded);
+    assert!(identified(&extensions, &master).is_ok());
+    let refusal = identified(&extensions, &user).expect_err("refused");
+    let seconds = refusal.details.expect("details").retry_after_seconds;
+    assert_eq!((refusal.code, seconds), (429, 1));
 }
 
 #[tokio::test]
@@ -286,23 +299,27 @@ async fn new_certificates_are_shown_to_new_connections() {
 }
 
 #[tokio::test]
-async fn kube_needs_no_socket() {
-    let user = User::new("alice", ["dev".to_owned()]);
-    let answer = |request: Request<kube::client::Body>| async move {
-        assert_eq!(request.uri().path(), "/api/v1/namespaces/default/configmaps/a");
-        let user = request.extensions().get::<Arc<User>>().expect("a user");
-        let object = serde_json::json!({
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": "a"},
-            "data": {"user": user.name},
-        });
-        Response::new(Body::from(object.to_string().into_bytes()))
+async fn kube_needs_no_socket_and_is_somebody() {
+    let server = crate::server::tests::server();
+    let as_user = |name: &str, group: &str| {
+        let user = User::new(name, [group.to_owned()]);
+        kube::Client::new(server.as_user(user), "default")
     };
-    let local = Local::new(answer, user);
-    let client = kube::Client::new(local, "default");
-    let api: kube::Api<k8s_openapi::api::core::v1::ConfigMap> =
-        kube::Api::default_namespaced(client);
-    let object = api.get("a").await.expect("found");
-    assert_eq!(object.data.expect("it has data")["user"], "alice");
+    let namespace = |name: &str| Namespace {
+        metadata: kube::api::ObjectMeta { name: Some(name.to_owned()), ..Default::default() },
+        ..Default::default()
+    };
+    let options = kube::api::PostParams::default();
+    let admin: kube::Api<Namespace> = kube::Api::all(as_user("admin", "system:masters"));
+    let created = admin.create(&options, &namespace("a")).await.expect("created");
+    assert!(created.metadata.uid.is_some());
+
+    let alice: kube::Api<Namespace> = kube::Api::all(as_user("alice", "dev"));
+    let error = alice.create(&options, &namespace("b")).await.expect_err("refused");
+    let kube::Error::Api(status) = error else { panic!("{error}") };
+    assert_eq!(
+        status.message,
+        "namespaces is forbidden: User \"alice\" cannot create resource \"namespaces\" in API \
+         group \"\" at the cluster scope"
+    );
 }

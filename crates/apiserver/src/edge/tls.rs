@@ -9,21 +9,36 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::server::{ClientHello, ResolvesServerCert, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{
     DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme,
 };
+use tracing::debug;
 
 /// How connections are secured.
 #[derive(Clone)]
-pub struct Tls(Arc<ServerConfig>);
+pub struct Tls {
+    config: Arc<ServerConfig>,
+    /// None if there are no authorities to vouch for anybody.
+    verifier: Option<Arc<dyn ClientCertVerifier>>,
+}
+
+/// What a client has shown of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shown {
+    Nothing,
+    /// A certificate that one of the authorities of clients vouches for, in DER.
+    Trusted(CertificateDer<'static>),
+    /// A certificate that none of them vouches for, not any more or not yet.
+    Untrusted,
+}
 
 /// The certificates that a server shows. They can be replaced while it serves; connections that
 /// are there keep theirs.
-pub struct Certificates(RwLock<Shown>);
+pub struct Certificates(RwLock<Pairs>);
 
-struct Shown {
+struct Pairs {
     default: Arc<CertifiedKey>,
     /// For clients that ask for a server by one of these names, in lower case.
     named: HashMap<String, Arc<CertifiedKey>>,
@@ -47,6 +62,8 @@ pub enum TlsError {
     Authority(#[source] rustls::pki_types::pem::Error),
     #[error("use the authorities of clients")]
     Trust(#[source] rustls::Error),
+    #[error("verify clients")]
+    Verifier(#[source] VerifierBuilderError),
     #[error("secure connections")]
     Config(#[source] rustls::Error),
 }
@@ -55,8 +72,8 @@ impl Tls {
     /// Shows `certificates`, and asks clients for one of their own, naming the authorities in
     /// `client_ca_pem`.
     ///
-    /// A client may well present none, or one that nobody vouches for: as with kube-apiserver, that
-    /// is for the authentication of its requests to judge, and no reason to hang up.
+    /// A client may well present none, or one that nobody vouches for: as with kube-apiserver, its
+    /// requests are refused then ([`Shown::Untrusted`]), but nobody hangs up.
     pub fn new(certificates: Arc<Certificates>, client_ca_pem: &[u8]) -> Result<Self, TlsError> {
         let mut authorities = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(client_ca_pem) {
@@ -65,17 +82,45 @@ impl Tls {
         }
         let provider = provider();
         let anyone = Anyone { hints: authorities.subjects(), provider: Arc::clone(&provider) };
+        let verifier = match authorities.is_empty() {
+            true => None,
+            false => Some(
+                WebPkiClientVerifier::builder_with_provider(
+                    Arc::new(authorities),
+                    Arc::clone(&provider),
+                )
+                .build()
+                .map_err(TlsError::Verifier)?,
+            ),
+        };
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(TlsError::Config)?
             .with_client_cert_verifier(Arc::new(anyone))
             .with_cert_resolver(certificates);
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Tls(Arc::new(config)))
+        Ok(Tls { config: Arc::new(config), verifier })
     }
 
     pub(super) fn config(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.0)
+        Arc::clone(&self.config)
+    }
+
+    /// Judges the certificates that a client presented, its own first, as of now.
+    pub(super) fn judge(&self, presented: &[CertificateDer<'_>]) -> Shown {
+        let [own, others @ ..] = presented else { return Shown::Nothing };
+        let verdict = self
+            .verifier
+            .as_ref()
+            .map(|verifier| verifier.verify_client_cert(own, others, UnixTime::now()));
+        match verdict {
+            Some(Ok(_)) => Shown::Trusted(own.clone().into_owned()),
+            Some(Err(error)) => {
+                debug!(%error, "client certificate not trusted");
+                Shown::Untrusted
+            }
+            None => Shown::Untrusted,
+        }
     }
 }
 
@@ -83,7 +128,7 @@ impl Certificates {
     /// Shows one certificate, in PEM and with those that vouch for it, to everyone.
     pub fn new(certificate_pem: &[u8], key_pem: &[u8]) -> Result<Self, PairError> {
         let default = pair(certificate_pem, key_pem)?;
-        Ok(Certificates(RwLock::new(Shown { default, named: HashMap::new() })))
+        Ok(Certificates(RwLock::new(Pairs { default, named: HashMap::new() })))
     }
 
     /// From now on shows this certificate.

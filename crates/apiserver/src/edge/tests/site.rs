@@ -10,7 +10,9 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::TokioIo;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -22,7 +24,8 @@ use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::body::Body;
-use crate::edge::{self, Certificates, Crowded, Limits, Peer, Tls};
+use crate::edge::front::Crowded;
+use crate::edge::{self, Certificates, Limits, Peer, Shown, Tls};
 
 pub(super) struct Site {
     authority: CertifiedIssuer<'static, KeyPair>,
@@ -87,7 +90,7 @@ impl Site {
         let (stop, opened) = (shutdown.clone(), gate.clone());
         server.spawn(async move {
             let handler = move |request| answer(request, opened.clone());
-            edge::serve(listener, &tls, limits, handler, stop).await;
+            edge::serve(listener, tls, limits, handler, stop).await;
         });
         Site { authority, client, certificates, address, shutdown, gate, server }
     }
@@ -249,10 +252,14 @@ async fn answer(request: Request<Incoming>, gate: CancellationToken) -> Response
     let number = |text: &str| text.parse().expect("a number");
     let body = match segments.as_slice() {
         ["who"] => {
-            let peer = request.extensions().get::<Peer>().expect("a peer");
+            let peer = request.extensions().get::<Arc<Peer>>().expect("a peer");
             let id = request.headers()["audit-id"].to_str().expect("text");
             let facts = json!({
-                "certificates": peer.certificates.len(),
+                "shown": match &peer.shown {
+                    Shown::Nothing => "nothing",
+                    Shown::Trusted(_) => "trusted",
+                    Shown::Untrusted => "untrusted",
+                },
                 "version": format!("{:?}", request.version()),
                 "audit-id": id,
                 "crowded": request.extensions().get::<Crowded>().is_some(),
@@ -293,7 +300,9 @@ fn authority() -> CertifiedIssuer<'static, KeyPair> {
 fn issue(authority: &CertifiedIssuer<'static, KeyPair>, names: &[&str]) -> (String, String) {
     let key = KeyPair::generate().expect("make a key");
     let names = names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    let params = CertificateParams::new(names).expect("names");
+    let mut params = CertificateParams::new(names).expect("names");
+    params.extended_key_usages =
+        vec![ExtendedKeyUsagePurpose::ClientAuth, ExtendedKeyUsagePurpose::ServerAuth];
     let certificate = params.signed_by(&key, authority).expect("sign a certificate");
     (certificate.pem(), key.serialize_pem())
 }
