@@ -1,8 +1,11 @@
 //! The `kubewright` command.
 
+mod cluster;
+mod up;
 mod validate;
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::{Parser, Subcommand};
 
@@ -16,12 +19,34 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Start a cluster on this machine.
+    Up(up::Args),
+    /// Stop a cluster.
+    Down(cluster::DownArgs),
+    /// List clusters.
+    Clusters(cluster::ClustersArgs),
+    /// Print the kubeconfig of a cluster.
+    Kubeconfig(cluster::KubeconfigArgs),
+    /// Delete all objects of a cluster; it keeps its certificates and its port.
+    Reset(cluster::ResetArgs),
+    /// Write all objects of a running cluster to a new file.
+    Snapshot(cluster::SnapshotArgs),
+    /// Replace all objects of a cluster by those of a snapshot.
+    Restore(cluster::RestoreArgs),
     /// Say what kube-apiserver would say of manifests, without a cluster.
     Validate(validate::Args),
 }
 
 fn main() -> ExitCode {
+    let started = Instant::now();
     let outcome = match Args::parse().command {
+        Command::Up(args) => up::run(args, started),
+        Command::Down(args) => cluster::down(&args),
+        Command::Clusters(args) => cluster::list(&args),
+        Command::Kubeconfig(args) => cluster::kubeconfig(&args),
+        Command::Reset(args) => cluster::reset(&args),
+        Command::Snapshot(args) => cluster::snapshot(&args),
+        Command::Restore(args) => cluster::restore(&args),
         Command::Validate(args) => validate::run(&args),
     };
     outcome.unwrap_or_else(|error| {

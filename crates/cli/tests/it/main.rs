@@ -57,3 +57,99 @@ fn a_path_that_is_not_there_is_an_error_of_its_own() {
     assert!(text.starts_with("error: read no/such/folder: "), "{text}");
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// A user with nothing yet.
+struct User {
+    home: tempfile::TempDir,
+}
+
+impl User {
+    fn new() -> Self {
+        User { home: tempfile::tempdir().expect("a directory") }
+    }
+
+    /// What the command prints, if it succeeds, or its complaint.
+    fn run(&self, args: &[&str]) -> Result<String, String> {
+        let output = Command::new(env!("CARGO_BIN_EXE_kubewright"))
+            .args(args)
+            .current_dir(self.home.path())
+            .env("HOME", self.home.path())
+            .env_remove("XDG_DATA_HOME")
+            .env_remove("KUBECONFIG")
+            .output()
+            .expect("the command runs");
+        let text = |bytes| String::from_utf8(bytes).expect("it prints text");
+        match output.status.success() {
+            true => Ok(text(output.stdout)),
+            false => Err(text(output.stderr)),
+        }
+    }
+
+    fn json(&self, args: &[&str]) -> serde_json::Value {
+        serde_json::from_str(&self.run(args).expect("it succeeds")).expect("it prints JSON")
+    }
+
+    fn kubeconfig(&self) -> String {
+        std::fs::read_to_string(self.home.path().join(".kube/config")).expect("a kubeconfig")
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        // Only matters to a test that failed half-way.
+        for name in ["kubewright", "other"] {
+            let _ = self.run(&["down", name]);
+        }
+    }
+}
+
+#[test]
+fn a_cluster_comes_up_is_found_and_goes_down() {
+    let user = User::new();
+    let up = user.json(&["up", "--detach", "--port", "0", "--output", "json"]);
+    let (name, server) = (&up["name"], up["server"].as_str().expect("a URL"));
+    assert_eq!(name, "kubewright");
+    let list = user.json(&["clusters", "--output", "json"]);
+    assert_eq!((&list[0]["server"], &list[0]["running"]), (&up["server"], &true.into()));
+    assert!(user.kubeconfig().contains(server));
+    assert!(user.kubeconfig().contains("current-context: kubewright"));
+    assert!(user.run(&["kubeconfig"]).expect("printed").contains(server));
+
+    let twice = user.run(&["up"]).expect_err("it runs");
+    assert!(twice.starts_with("error: cluster \"kubewright\" is running: "), "{twice}");
+    let port = server.rsplit(':').next().expect("a port");
+    let taken = user.run(&["up", "--name", "other", "--port", port]).expect_err("it is taken");
+    assert!(
+        taken.contains(&format!("port {port} is in use: choose another with --port")),
+        "{taken}"
+    );
+
+    assert_eq!(user.run(&["snapshot", "file"]).expect("written"), "wrote file\n");
+    user.run(&["reset"]).expect("reset");
+    user.run(&["restore", "file"]).expect("restored");
+    assert!(user.run(&["snapshot", "file"]).is_err(), "a snapshot is never overwritten");
+    let damaged = user.run(&["restore", ".kube/config"]).expect_err("it is no snapshot");
+    assert!(damaged.contains("which is no whole backup"), "{damaged}");
+
+    assert_eq!(user.run(&["down"]).expect("down"), "cluster \"kubewright\" has stopped\n");
+    assert!(!user.kubeconfig().contains(server));
+    let list = user.json(&["clusters", "--output", "json"]);
+    assert_eq!(list[0]["running"], false);
+
+    let again = user.json(&["up", "--detach", "--output", "json"]);
+    assert_eq!(again["server"], up["server"], "it comes up where it was");
+    user.run(&["down", "--delete"]).expect("deleted");
+    assert_eq!(user.json(&["clusters", "--output", "json"]), serde_json::json!([]));
+}
+
+#[test]
+fn an_ephemeral_cluster_leaves_nothing_behind() {
+    let user = User::new();
+    user.run(&["up", "--ephemeral", "--detach", "--port", "0", "--name", "other"]).expect("up");
+    user.run(&["reset", "other"]).expect("reset");
+    user.run(&["down", "other"]).expect("down");
+    let home = user.home.path().join(".local/share/kubewright");
+    assert_eq!(std::fs::read_dir(home).expect("a directory").count(), 0);
+    let gone = user.run(&["down", "other"]).expect_err("it is gone");
+    assert!(gone.starts_with("error: there is no cluster \"other\": "), "{gone}");
+}

@@ -1,0 +1,244 @@
+//! `kubewright up`: a cluster on this machine, in the foreground or on its own.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use kubewright_cluster::etcd;
+use kubewright_cluster::home::{DEFAULT_NAME, Home, Record};
+use kubewright_cluster::kubeconfig;
+use kubewright_cluster::run::{self, Keep, Options};
+use serde::{Deserialize, Serialize};
+use tracing_subscriber::EnvFilter;
+
+use crate::cluster::{Output, home};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Of the cluster and of its context.
+    #[arg(long, default_value = DEFAULT_NAME)]
+    name: String,
+    /// Where it is served on 127.0.0.1: 6443, or where it was before; 0 is any port that is free.
+    #[arg(long)]
+    port: Option<u16>,
+    /// Where its certificates and objects are kept.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Keep everything in memory and leave nothing behind.
+    #[arg(long, conflicts_with_all = ["data_dir", "store"])]
+    ephemeral: bool,
+    /// Add the context to this file, not to the one kubectl uses.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Where objects are: `embedded`, or `etcd=URL[,URL...]`.
+    #[arg(long, value_parser = parse_store, default_value = "embedded")]
+    store: Store,
+    /// The authorities that may have signed etcd's certificates.
+    #[arg(long, value_name = "FILE")]
+    etcd_cafile: Option<PathBuf>,
+    /// The certificate to show to etcd.
+    #[arg(long, value_name = "FILE", requires_all = ["etcd_keyfile", "etcd_cafile"])]
+    etcd_certfile: Option<PathBuf>,
+    /// The key of that certificate.
+    #[arg(long, value_name = "FILE", requires = "etcd_certfile")]
+    etcd_keyfile: Option<PathBuf>,
+    /// What runs pods. Nothing does yet.
+    #[arg(long, value_parser = parse_node, default_value = "none")]
+    node: Node,
+    /// Print each request.
+    #[arg(long)]
+    verbose: bool,
+    /// Return when the cluster is ready, and leave it running.
+    #[arg(long)]
+    detach: bool,
+    /// The same, seen from the inside.
+    #[arg(long, hide = true)]
+    detached: bool,
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Output,
+}
+
+#[derive(Clone)]
+enum Store {
+    Embedded,
+    Etcd(Vec<String>),
+}
+
+#[derive(Clone)]
+enum Node {
+    None,
+}
+
+/// What is told when a cluster is ready.
+#[derive(Serialize, Deserialize)]
+struct Ready {
+    #[serde(flatten)]
+    record: Record,
+    ms: u64,
+}
+
+pub(crate) fn run(args: Args, started: Instant) -> Result<ExitCode> {
+    if args.detach {
+        return detach(&args);
+    }
+    if args.detached {
+        rustix::process::setsid().context("leave the terminal")?;
+    }
+    log(args.verbose);
+    let options = options(&args)?;
+    let Node::None = args.node;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("start the runtime")?;
+    runtime.block_on(run::run(options, |record| {
+        let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let ready = Ready { record: record.clone(), ms };
+        let output = if args.detached { Output::Json } else { args.output };
+        tell(&ready, output);
+        if !args.detached && output == Output::Text {
+            println!("Ctrl-C stops it. In another terminal: kubectl get namespaces");
+        }
+    }))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs this command again, on its own, and waits until its cluster is ready.
+fn detach(args: &Args) -> Result<ExitCode> {
+    let home = home()?;
+    refuse_second(&home, &args.name)?;
+    let dir = home.dir(&args.name)?;
+    std::fs::create_dir_all(&dir).with_context(|| format!("make {}", dir.display()))?;
+    let log_path = dir.join("log");
+    let log = File::create(&log_path).with_context(|| format!("make {}", log_path.display()))?;
+    let again = std::env::args_os().skip(1).map(|arg| match arg == "--detach" {
+        true => "--detached".into(),
+        false => arg,
+    });
+    let mut child = Command::new(std::env::current_exe().context("find this program")?)
+        .args(again)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .context("start in the background")?;
+    let mut line = String::new();
+    let output = child.stdout.take().context("hear from the cluster")?;
+    BufReader::new(output).read_line(&mut line).context("hear from the cluster")?;
+    if line.is_empty() {
+        child.wait().context("wait for the cluster's end")?;
+        let log = std::fs::read_to_string(&log_path).unwrap_or_default();
+        let last = log.lines().last().unwrap_or("it said nothing");
+        bail!("{}", last.strip_prefix("error: ").unwrap_or(last));
+    }
+    let ready: Ready = serde_json::from_str(&line).context("understand the cluster")?;
+    tell(&ready, args.output);
+    if args.output == Output::Text {
+        println!("`kubewright down {}` stops it", ready.record.name);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn refuse_second(home: &Home, name: &str) -> Result<()> {
+    match home.find(name)? {
+        Some(found) if found.running => Err(anyhow!(
+            "cluster {name:?} is running: `kubewright down {name}` ends it, and --name gives you \
+             another one"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn tell(ready: &Ready, output: Output) {
+    let Ready { record, ms } = ready;
+    match output {
+        Output::Json => {
+            println!("{}", serde_json::to_string(ready).expect("a record is JSON"));
+        }
+        Output::Text => {
+            println!("cluster {:?} is ready at {}, after {ms} ms", record.name, record.server);
+            match &record.data_dir {
+                Some(dir) => println!("  data        {} ({})", dir.display(), record.store),
+                None => println!("  data        in memory"),
+            }
+            if let Some(path) = &record.kubeconfig {
+                println!("  kubeconfig  {}, context {:?}", path.display(), record.name);
+            }
+        }
+    }
+    // Whoever waits for the line waits in another process.
+    let _ = std::io::stdout().flush();
+}
+
+fn log(verbose: bool) {
+    // `kubewright::request` is one line for each request.
+    let usual = if verbose { "info" } else { "warn" };
+    let filter = EnvFilter::try_from_env("KUBEWRIGHT_LOG").unwrap_or_else(|_| usual.into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+}
+
+fn options(args: &Args) -> Result<Options> {
+    let keep = match &args.store {
+        _ if args.ephemeral => Keep::Nothing,
+        Store::Embedded => Keep::Everything { dir: args.data_dir.clone() },
+        Store::Etcd(endpoints) => {
+            let mut config = etcd::Config::new(String::new());
+            config.endpoints.clone_from(endpoints);
+            config.tls = etcd_tls(args)?;
+            Keep::Keys { dir: args.data_dir.clone(), etcd: Box::new(config) }
+        }
+    };
+    let kubeconfig = match &args.kubeconfig {
+        Some(path) => path.clone(),
+        None => {
+            let paths = kubeconfig::paths(std::env::var_os("KUBECONFIG"), std::env::home_dir());
+            kubeconfig::choose(&paths)
+                .context("find the kubeconfig: set HOME or KUBECONFIG, or give --kubeconfig")?
+                .to_owned()
+        }
+    };
+    Ok(Options { name: args.name.clone(), home: home()?, port: args.port, keep, kubeconfig })
+}
+
+fn etcd_tls(args: &Args) -> Result<Option<etcd::Tls>> {
+    let read =
+        |path: &PathBuf| std::fs::read(path).with_context(|| format!("read {}", path.display()));
+    let Some(ca) = &args.etcd_cafile else { return Ok(None) };
+    let identity = match (&args.etcd_certfile, &args.etcd_keyfile) {
+        (Some(certificate), Some(key)) => Some(etcd::Identity {
+            certificate_pem: read(certificate)?,
+            private_key_pem: read(key)?,
+        }),
+        _ => None,
+    };
+    Ok(Some(etcd::Tls { ca_pem: read(ca)?, identity, server_name: None }))
+}
+
+fn parse_store(text: &str) -> Result<Store, String> {
+    if text == "embedded" {
+        return Ok(Store::Embedded);
+    }
+    let urls: Vec<String> = match text.strip_prefix("etcd=") {
+        Some(urls) => urls.split(',').map(str::to_owned).collect(),
+        None => return Err("use `embedded` or `etcd=URL[,URL...]`".to_owned()),
+    };
+    let is_url = |url: &String| url.starts_with("http://") || url.starts_with("https://");
+    match urls.iter().find(|url| !is_url(url)) {
+        Some(url) => Err(format!("{url:?} is no URL of etcd: it begins with http:// or https://")),
+        None => Ok(Store::Etcd(urls)),
+    }
+}
+
+fn parse_node(text: &str) -> Result<Node, String> {
+    match text {
+        "none" => Ok(Node::None),
+        "fake" | "process" => Err(NO_NODES.to_owned()),
+        cri if cri.starts_with("cri=") => Err(NO_NODES.to_owned()),
+        _ => Err("use `none`".to_owned()),
+    }
+}
+
+const NO_NODES: &str = "nodes are not there yet: leave it out, or use `none`";

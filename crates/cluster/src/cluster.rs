@@ -1,0 +1,225 @@
+//! A whole cluster in this process.
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kubewright_apiserver::authn::key::{KeyError, SigningKey};
+use kubewright_apiserver::authn::token::Issuer;
+use kubewright_apiserver::authn::{Authenticator, StaticTokens, Verifier};
+use kubewright_apiserver::authz::Authorizer;
+use kubewright_apiserver::edge::{self, Certificates, Limits, PairError, Tls, TlsError};
+use kubewright_apiserver::founding::{self, FoundError};
+use kubewright_apiserver::genesis;
+use kubewright_apiserver::index::{self, Store};
+use kubewright_apiserver::server::{Server, Settings};
+use kubewright_store::{BackupError, Revision, embedded, etcd};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::{Clock, Pki, authority};
+
+/// What a cluster says of its place that can only be reached from inside.
+const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6443);
+/// Where services get their addresses from, as kube-apiserver has it.
+const SERVICE_CIDR: &str = "10.0.0.0/24";
+
+/// What a cluster is made of.
+pub struct Config {
+    pub storage: Storage,
+    /// None for a cluster that only this process can reach.
+    pub listen: Option<Listen>,
+    pub clock: Clock,
+}
+
+/// Where objects are.
+pub enum Storage {
+    /// In memory, for as long as the cluster runs.
+    Memory,
+    /// In a directory, which is made if it is not there.
+    Embedded(PathBuf),
+    Etcd(Box<etcd::Config>),
+}
+
+/// How others reach a cluster.
+pub struct Listen {
+    pub listener: std::net::TcpListener,
+    pub pki: Pki,
+    pub limits: Limits,
+}
+
+/// Why a cluster did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("open the store")]
+    Embedded(#[source] embedded::OpenError),
+    #[error("open the store in etcd")]
+    Etcd(#[source] etcd::OpenError),
+    #[error("use the server's certificate")]
+    Certificate(#[source] PairError),
+    #[error("secure connections")]
+    Tls(#[source] TlsError),
+    #[error("sign tokens of service accounts")]
+    TokenKey(#[source] KeyError),
+    #[error("found the cluster")]
+    Found(#[source] FoundError),
+    #[error("make keys")]
+    Keys(#[source] anyhow::Error),
+    #[error("listen")]
+    Listen(#[source] io::Error),
+}
+
+/// A running cluster. Dropping it ends it in the middle of whatever it does; [`Cluster::shutdown`]
+/// does not.
+pub struct Cluster {
+    server: Server,
+    store: Store,
+    shutdown: CancellationToken,
+    /// Ends on `shutdown`.
+    listener: JoinSet<()>,
+    /// Ends when told.
+    expiry: JoinSet<()>,
+}
+
+impl Cluster {
+    /// Returns when the cluster answers.
+    pub async fn start(config: Config) -> Result<Self, StartError> {
+        let Config { storage, listen, clock } = config;
+        let store = open(storage, clock).await?;
+        let shutdown = CancellationToken::new();
+        let address = match &listen {
+            Some(listen) => listen.listener.local_addr().map_err(StartError::Listen)?,
+            None => NOWHERE,
+        };
+        let key = match &listen {
+            Some(listen) => listen.pki.service_account_key.clone(),
+            // Tokens need not outlive a cluster that nobody else can reach.
+            None => authority::key_halves().map_err(StartError::Keys)?.0,
+        };
+        let server = server(&store, address, &key)?;
+        found(&store, clock, address, listen.as_ref().map(|listen| &listen.pki)).await?;
+
+        let mut expiry = JoinSet::new();
+        let expiring = store.clone();
+        expiry.spawn(async move {
+            expiring.run_expiry().await;
+        });
+        let mut listener = JoinSet::new();
+        if let Some(Listen { listener: socket, pki, limits }) = listen {
+            let Pki { ca, server: own, .. } = pki;
+            let certificates = Certificates::new(own.certificate.as_bytes(), own.key.as_bytes());
+            let certificates = Arc::new(certificates.map_err(StartError::Certificate)?);
+            let tls = Tls::new(certificates, ca.certificate.as_bytes()).map_err(StartError::Tls)?;
+            socket.set_nonblocking(true).map_err(StartError::Listen)?;
+            let socket = TcpListener::from_std(socket).map_err(StartError::Listen)?;
+            let (server, shutdown) = (server.clone(), shutdown.clone());
+            listener.spawn(async move {
+                let handler = move |request| {
+                    let server = server.clone();
+                    async move { server.call(request).await }
+                };
+                edge::serve(socket, tls, limits, handler, shutdown).await;
+            });
+        }
+        Ok(Cluster { server, store, shutdown, listener, expiry })
+    }
+
+    /// The API, for clients in this process.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Writes all objects, as they are at one moment, to a new file.
+    pub async fn snapshot(&self, path: &Path) -> Result<Revision, BackupError> {
+        let (store, path) = (self.store.clone(), path.to_owned());
+        let writing = tokio::task::spawn_blocking(move || store.backup(&path));
+        writing.await.expect("a backup does not panic")
+    }
+
+    /// Ends watches, lets requests under way finish, and returns when everything that was
+    /// acknowledged is where it belongs and nothing runs any more.
+    pub async fn shutdown(mut self) {
+        self.shutdown.cancel();
+        while self.listener.join_next().await.is_some() {}
+        self.store.close().await;
+        // It only waits for something to expire.
+        self.expiry.shutdown().await;
+    }
+}
+
+async fn open(storage: Storage, clock: Clock) -> Result<Store, StartError> {
+    let config =
+        kubewright_store::Config::new(index::extract, index::resource_of, move || clock.now());
+    match storage {
+        Storage::Memory => Ok(Store::memory(config)),
+        Storage::Embedded(dir) => {
+            let opening = tokio::task::spawn_blocking(move || Store::embedded(&dir, config));
+            opening.await.expect("opening a store does not panic").map_err(StartError::Embedded)
+        }
+        Storage::Etcd(cluster) => {
+            Store::etcd(config, &cluster, index::PREFIX).await.map_err(StartError::Etcd)
+        }
+    }
+}
+
+/// The name that tokens of service accounts bear, and whom they are for unless they say otherwise.
+const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+
+fn server(store: &Store, address: SocketAddr, token_key: &str) -> Result<Server, StartError> {
+    let key = SigningKey::from_pem(token_key.as_bytes()).map_err(StartError::TokenKey)?;
+    let names = vec![ISSUER.to_owned()];
+    let verifier = Verifier::new(names.clone(), names.clone(), vec![key.public.clone()]);
+    let authenticator = Authenticator {
+        store: store.clone(),
+        authorizer: Arc::new(Authorizer::new(store.clone())),
+        static_tokens: StaticTokens::default(),
+        service_accounts: verifier,
+        anonymous: true,
+    };
+    let issuer = Issuer { url: ISSUER.to_owned(), audiences: names, key };
+    Ok(Server::new(Settings {
+        store: store.clone(),
+        authenticator,
+        issuer: Some(issuer),
+        address: address.to_string(),
+    }))
+}
+
+/// What every cluster has.
+async fn found(
+    store: &Store,
+    clock: Clock,
+    address: SocketAddr,
+    pki: Option<&Pki>,
+) -> Result<(), StartError> {
+    let now = jiff::SignedDuration::try_from(clock.now()).expect("a time of this age");
+    let hostname = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    founding::found(
+        store,
+        &genesis::Settings {
+            now: Timestamp::from_duration(now).expect("a time of this age"),
+            address: address.ip(),
+            port: address.port(),
+            service_cidrs: &[SERVICE_CIDR],
+            client_ca: pki.map(|pki| pki.ca.certificate.as_str()),
+            proxy: pki.map(|pki| genesis::Proxy {
+                ca: &pki.front_proxy_ca.certificate,
+                allowed_names: &["front-proxy-client"],
+                username_headers: &["X-Remote-User"],
+                group_headers: &["X-Remote-Group"],
+                extra_prefixes: &["X-Remote-Extra-"],
+            }),
+            hostname: &hostname,
+            process: &Uuid::new_v4().to_string(),
+        },
+    )
+    .await
+    .map_err(StartError::Found)
+}

@@ -1,0 +1,22 @@
+//! Which parts a cluster has, and when they start and end.
+//!
+//! [`Cluster`] is a whole cluster in this process: a store, a server, and a listener if wanted.
+//! [`run`](mod@run) makes a named one of it, which others on this machine can find: it has a directory, a
+//! record, a control socket, and entries in the user's kubeconfig.
+//!
+//! This is the only crate that asks the machine for the time.
+
+mod authority;
+mod clock;
+mod cluster;
+pub mod control;
+pub mod home;
+pub mod kubeconfig;
+mod pki;
+pub mod run;
+
+pub use authority::Pair;
+pub use clock::Clock;
+pub use cluster::{Cluster, Config, Listen, StartError, Storage};
+pub use kubewright_store::etcd;
+pub use pki::Pki;

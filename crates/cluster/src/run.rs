@@ -1,0 +1,405 @@
+//! A named cluster, from its start to its end.
+
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use kubewright_apiserver::edge::Limits;
+use kubewright_store::etcd;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tracing::warn;
+
+use crate::control::{Answer, Command, Socket};
+use crate::home::{self, Hold, HoldError, Home, Record};
+use crate::kubeconfig::{self, Access};
+use crate::{Clock, Cluster, Config, Listen, Pki, Storage};
+
+/// Where a cluster is served unless somebody says otherwise, or it was served elsewhere before.
+const DEFAULT_PORT: u16 = 6443;
+const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// How long whoever said stop has to read the answer.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// What a named cluster is to be.
+pub struct Options {
+    pub name: String,
+    pub home: Home,
+    /// None for where it was before, or else 6443; 0 for any that is free.
+    pub port: Option<u16>,
+    pub keep: Keep,
+    /// The file to add the context to.
+    pub kubeconfig: PathBuf,
+}
+
+/// What remains of a cluster when it ends.
+pub enum Keep {
+    /// Nothing: keys and objects are in memory.
+    Nothing,
+    /// Keys and objects, in this directory or else where they were before, or else in the
+    /// cluster's own.
+    Everything { dir: Option<PathBuf> },
+    /// Keys, likewise. Objects are in etcd.
+    Keys { dir: Option<PathBuf>, etcd: Box<etcd::Config> },
+}
+
+/// Runs a cluster until it is told to stop, by a signal or by [`Command::Stop`]. `ready` is called
+/// once, when it answers.
+pub async fn run(options: Options, ready: impl FnOnce(&Record)) -> Result<()> {
+    raise_file_limit();
+    let mut signals = Signals::new()?;
+    let site = Site::prepare(options)?;
+    let mut cluster = site.start().await?;
+    if let Err(error) = site.announce() {
+        site.withdraw();
+        cluster.shutdown().await;
+        site.end();
+        return Err(error);
+    }
+    ready(&site.record);
+
+    let (order_sender, mut orders) = mpsc::channel(1);
+    let mut commands = std::pin::pin!(site.socket.run(order_sender));
+    let mut answered = false;
+    loop {
+        tokio::select! {
+            () = signals.stop() => break,
+            () = &mut commands => bail!("the control socket is gone"),
+            Some((command, answer)) = orders.recv() => {
+                if command == Command::Stop {
+                    // Who waits for the end waits for the directory.
+                    let _ = answer.send(Answer::Done);
+                    answered = true;
+                    break;
+                }
+                let outcome;
+                (cluster, outcome) = site.obey(cluster, command).await?;
+                // Whoever asked may have gone.
+                let _ = answer.send(match outcome {
+                    Ok(()) => Answer::Done,
+                    Err(error) => Answer::Failed(format!("{error:#}")),
+                });
+            }
+        }
+    }
+    drop(orders);
+    site.withdraw();
+    let goodbye = async {
+        if answered {
+            let _ = tokio::time::timeout(GOODBYE, commands).await;
+        }
+    };
+    tokio::join!(cluster.shutdown(), goodbye);
+    site.end();
+    Ok(())
+}
+
+/// Takes what a cluster that does not run left in kubeconfigs; with `data`, also its keys and
+/// objects.
+pub fn clear(home: &Home, record: &Record, data: bool) -> Result<()> {
+    let dir = home.dir(&record.name)?;
+    let _hold = Hold::take(&dir)?;
+    if let Some(path) = &record.kubeconfig {
+        kubeconfig::remove(path, &record.name)?;
+    }
+    if let Some(data_dir) = record.data_dir.as_deref().filter(|_| data) {
+        for part in ["pki", "store"] {
+            remove_dir(&data_dir.join(part))?;
+        }
+    }
+    if data || record.data_dir.is_none() {
+        // The lock goes last, and with it the hold.
+        remove_dir(&dir)?;
+    }
+    Ok(())
+}
+
+/// Forgets the objects of a cluster that does not run.
+pub fn reset(home: &Home, record: &Record) -> Result<()> {
+    let _hold = Hold::take(&home.dir(&record.name)?)?;
+    remove_dir(&store_dir(record)?)
+}
+
+/// Puts the objects of a snapshot in the place of those of a cluster that does not run, and need
+/// not have run before.
+pub fn restore(home: &Home, name: &str, snapshot: &Path) -> Result<()> {
+    let dir = home.dir(name)?;
+    let _hold = Hold::take(&dir)?;
+    let store = match Record::read(&dir)? {
+        Some(record) => store_dir(&record)?,
+        None => dir.join("store"),
+    };
+    let draft = Draft::of(snapshot, &store)?;
+    draft.put()
+}
+
+fn store_dir(record: &Record) -> Result<PathBuf> {
+    match &record.data_dir {
+        Some(dir) if record.store == EMBEDDED => Ok(dir.join("store")),
+        _ => bail!(
+            "the objects of {:?} are in {}, not in a store of its own",
+            record.name,
+            record.store
+        ),
+    }
+}
+
+const EMBEDDED: &str = "embedded";
+
+/// A cluster's place in the world: everything but the cluster itself.
+struct Site {
+    dir: PathBuf,
+    storage: StorageChoice,
+    /// Kept open, so that nobody takes the port while the cluster starts anew.
+    listener: TcpListener,
+    pki: Pki,
+    socket: Socket,
+    record: Record,
+    /// Until the end.
+    _holds: Vec<Hold>,
+}
+
+enum StorageChoice {
+    Memory,
+    Embedded(PathBuf),
+    Etcd(Box<etcd::Config>),
+}
+
+impl Site {
+    fn prepare(options: Options) -> Result<Self> {
+        let Options { name, home, port, keep, kubeconfig } = options;
+        let dir = home.dir(&name)?;
+        let mut holds = vec![hold(&dir, || {
+            format!(
+                "cluster {name:?} is running: `kubewright down {name}` ends it, and --name \
+                     gives you another one"
+            )
+        })?];
+        let before = Record::read(&dir)?;
+        let before_dir = before.as_ref().and_then(|record| record.data_dir.clone());
+        let (data_dir, storage, store) = match keep {
+            Keep::Nothing => (None, StorageChoice::Memory, "memory".to_owned()),
+            Keep::Everything { dir: asked } => {
+                let data_dir = asked.or(before_dir).unwrap_or_else(|| dir.clone());
+                let storage = StorageChoice::Embedded(data_dir.join("store"));
+                (Some(data_dir), storage, EMBEDDED.to_owned())
+            }
+            Keep::Keys { dir: asked, etcd } => {
+                let data_dir = asked.or(before_dir).unwrap_or_else(|| dir.clone());
+                let store = format!("etcd={}", etcd.endpoints.join(","));
+                (Some(data_dir), StorageChoice::Etcd(etcd), store)
+            }
+        };
+        let data_dir = match data_dir {
+            // A record must hold wherever it is read.
+            Some(path) => Some(std::path::absolute(path).context("find the data directory")?),
+            None => None,
+        };
+        if let Some(data_dir) = data_dir.as_deref().filter(|data_dir| *data_dir != dir) {
+            holds.push(hold(data_dir, || {
+                format!(
+                    "{} belongs to a cluster that is running: choose another --data-dir",
+                    data_dir.display()
+                )
+            })?);
+        }
+        let listener = listen(port, before.map(|record| record.port))?;
+        let port = listener.local_addr().context("find the port")?.port();
+        let now = Clock::System.now();
+        let pki = match &data_dir {
+            Some(data_dir) => Pki::in_dir(&data_dir.join("pki"), ADDRESS, now)?,
+            None => Pki::in_memory(ADDRESS, now)?,
+        };
+        let socket = Socket::bind(&dir)?;
+        let record = Record {
+            server: format!("https://{}", SocketAddr::new(ADDRESS, port)),
+            name,
+            port,
+            pid: std::process::id(),
+            data_dir,
+            store,
+            kubeconfig: Some(std::path::absolute(kubeconfig).context("find the kubeconfig")?),
+            control: socket.path().to_owned(),
+        };
+        Ok(Site { dir, storage, listener, pki, socket, record, _holds: holds })
+    }
+
+    async fn start(&self) -> Result<Cluster> {
+        let config = Config {
+            storage: match &self.storage {
+                StorageChoice::Memory => Storage::Memory,
+                StorageChoice::Embedded(dir) => Storage::Embedded(dir.clone()),
+                StorageChoice::Etcd(config) => Storage::Etcd(config.clone()),
+            },
+            listen: Some(Listen {
+                listener: self.listener.try_clone().context("listen")?,
+                pki: self.pki.clone(),
+                limits: Limits::default(),
+            }),
+            clock: Clock::System,
+        };
+        Cluster::start(config).await.context("start the cluster")
+    }
+
+    /// Lets others find the cluster.
+    fn announce(&self) -> Result<()> {
+        let access = Access {
+            name: &self.record.name,
+            server: &self.record.server,
+            ca_pem: &self.pki.ca.certificate,
+            user: &self.pki.admin,
+        };
+        self.record.write(&self.dir)?;
+        home::write_private(&kubeconfig_path(&self.dir), access.alone().as_bytes())?;
+        if let Some(path) = &self.record.kubeconfig {
+            access.add_to(path)?;
+        }
+        Ok(())
+    }
+
+    /// Sends no more clients to it. The cluster ends whatever happens here.
+    fn withdraw(&self) {
+        let path = self.record.kubeconfig.as_deref();
+        if let Some(Err(error)) = path.map(|path| kubeconfig::remove(path, &self.record.name)) {
+            warn!(%error, "the kubeconfig keeps the context");
+        }
+    }
+
+    /// Nothing runs any more.
+    fn end(&self) {
+        if self.record.data_dir.is_none()
+            && let Err(error) = remove_dir(&self.dir)
+        {
+            warn!(%error, "the cluster's directory stays");
+        }
+    }
+
+    /// Does as told with a running cluster and gives back a running one.
+    async fn obey(&self, cluster: Cluster, command: Command) -> Result<(Cluster, Result<()>)> {
+        let store = match &self.storage {
+            StorageChoice::Embedded(store) => Some(store),
+            StorageChoice::Memory | StorageChoice::Etcd(_) => None,
+        };
+        match (command, store) {
+            (Command::Stop, _) => Ok((cluster, Ok(()))),
+            (Command::Snapshot { path }, _) => {
+                let written = cluster.snapshot(&path).await;
+                Ok((cluster, written.map(drop).context("make a snapshot")))
+            }
+            (Command::Reset, _) if matches!(self.storage, StorageChoice::Memory) => {
+                cluster.shutdown().await;
+                Ok((self.start().await?, Ok(())))
+            }
+            (Command::Reset, Some(store)) => {
+                cluster.shutdown().await;
+                let removed = remove_dir(store);
+                Ok((self.start().await?, removed))
+            }
+            (Command::Restore { path }, Some(store)) => match Draft::of(&path, store) {
+                Ok(draft) => {
+                    cluster.shutdown().await;
+                    let put = draft.put();
+                    Ok((self.start().await?, put))
+                }
+                Err(error) => Ok((cluster, Err(error))),
+            },
+            (Command::Reset | Command::Restore { .. }, None) => {
+                Ok((cluster, store_dir(&self.record).map(drop)))
+            }
+        }
+    }
+}
+
+/// The kubeconfig of one cluster and nothing else.
+pub fn kubeconfig_path(dir: &Path) -> PathBuf {
+    dir.join("kubeconfig")
+}
+
+/// A watch is a file, and the usual limit is for programs that have a few.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        warn!(%error, "the limit of open files stays as it is");
+    }
+}
+
+fn hold(dir: &Path, taken: impl FnOnce() -> String) -> Result<Hold> {
+    Hold::take(dir).map_err(|error| match error {
+        HoldError::Taken { .. } => anyhow::Error::msg(taken()),
+        error => error.into(),
+    })
+}
+
+fn listen(asked: Option<u16>, before: Option<u16>) -> Result<TcpListener> {
+    let port = asked.or(before).unwrap_or(DEFAULT_PORT);
+    TcpListener::bind((ADDRESS, port)).map_err(|error| match error.kind() {
+        ErrorKind::AddrInUse => anyhow::Error::msg(format!(
+            "port {port} is in use: choose another with --port, or any that is free with --port 0"
+        )),
+        ErrorKind::PermissionDenied => anyhow::Error::msg(format!(
+            "port {port} is not for everybody: choose one above 1023 with --port"
+        )),
+        _ => anyhow::Error::new(error).context(format!("listen on port {port}")),
+    })
+}
+
+fn remove_dir(dir: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("remove {}", dir.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A store made of a snapshot, beside the one whose place it is to take.
+struct Draft {
+    dir: PathBuf,
+    store: PathBuf,
+}
+
+impl Draft {
+    /// Fails without touching `store` if the snapshot is no good.
+    fn of(snapshot: &Path, store: &Path) -> Result<Self> {
+        let dir = store.with_extension("new");
+        remove_dir(&dir)?;
+        kubewright_store::restore(snapshot, &dir).context("restore the snapshot")?;
+        Ok(Draft { dir, store: store.into() })
+    }
+
+    fn put(self) -> Result<()> {
+        remove_dir(&self.store)?;
+        std::fs::rename(&self.dir, &self.store)
+            .with_context(|| format!("put the restored store at {}", self.store.display()))
+    }
+}
+
+/// The signals by which a person or a supervisor ends a process.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self> {
+        let take = |kind| signal(kind).context("listen to signals");
+        Ok(Signals {
+            interrupt: take(SignalKind::interrupt())?,
+            terminate: take(SignalKind::terminate())?,
+            hangup: take(SignalKind::hangup())?,
+        })
+    }
+
+    async fn stop(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
+}
