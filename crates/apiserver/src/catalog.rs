@@ -51,6 +51,14 @@ impl Catalog {
         &BUILTIN["apiextensions.k8s.io/v1/customresourcedefinitions"]
     }
 
+    pub(crate) fn pods() -> &'static Arc<Resource> {
+        &BUILTIN["/v1/pods"]
+    }
+
+    pub(crate) fn budgets() -> &'static Arc<Resource> {
+        &BUILTIN["policy/v1/poddisruptionbudgets"]
+    }
+
     pub fn builtin() -> impl Iterator<Item = &'static Arc<Resource>> {
         BUILTIN.values()
     }

@@ -139,6 +139,14 @@ impl DeleteOptions {
         })
     }
 
+    /// Reads options that are a part of something else.
+    pub(crate) fn of(options: &Value) -> Result<Self, Refusal> {
+        let options = DeleteOptions::deserialize(options)
+            .map_err(|error| Box::new(Status::bad_request(error.to_string())))?;
+        options.check()?;
+        Ok(options)
+    }
+
     fn from_body(media: Media, body: &[u8]) -> Result<Self, Refusal> {
         let bad = |why: String| Box::new(Status::bad_request(why));
         let tree = match media {

@@ -210,7 +210,7 @@ impl Resource {
     /// What apply must know of the versions of this kind.
     pub(crate) fn with_versions<T>(&self, use_them: impl FnOnce(&dyn Versions) -> T) -> T {
         match &self.origin {
-            Origin::Builtin(builtin) => use_them(builtin_versions(builtin.row.kind)),
+            Origin::Builtin(builtin) => use_them(builtin_versions(builtin.kind.kind)),
             Origin::Custom(custom) => use_them(&*custom.versions),
         }
     }
@@ -238,7 +238,7 @@ impl Resource {
                     return ResetFields::none();
                 }
                 let mut reset = ResetFields::none();
-                for kind in builtin::kinds().iter().filter(|kind| kind.kind == builtin.row.kind) {
+                for kind in builtin::kinds().iter().filter(|kind| kind.kind == builtin.kind.kind) {
                     let mut set = Set::new();
                     for field in fields {
                         set.insert(field.split('.').map(PathElement::field));

@@ -228,6 +228,41 @@ impl Write<'_> {
         })
     }
 
+    /// Changes an object as the server itself wants it: nobody is asked whether that is allowed.
+    pub(crate) async fn amend(&self, revise: &dyn Revise) -> Result<(), Refusal> {
+        let key = self.resource.key(self.namespace, self.name);
+        let decide = |current: Option<Stored>| {
+            let key = &key;
+            async move {
+                let Some(current) = current else { return Err(self.not_found()) };
+                let live = self.resource.live(&current);
+                self.check_uid(key, &live, revise)?;
+                let mut object = revise.revise(self, Some(&live))?;
+                if self.options.dry_run || object == live {
+                    return Ok(Change::Keep);
+                }
+                let value = self.resource.to_bytes(&mut object);
+                let (ttl, durability) = self.keeping();
+                Ok(Change::Put { value, ttl, durability })
+            }
+        };
+        self.store.update(&key, decide).await.map(|_| ()).map_err(refusal::of_update)
+    }
+
+    fn check_uid(&self, key: &Key, live: &Value, revise: &dyn Revise) -> Result<(), Refusal> {
+        match revise.expected_uid() {
+            Some(expected) if expected != meta::text(live, "uid") => Err(refusal::precondition(
+                &self.resource.group_resource(),
+                self.name,
+                key.as_str(),
+                "UID",
+                expected,
+                meta::text(live, "uid"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     async fn settle_reserved(&self, reserved: Option<Reserved>, written: bool) {
         if let Some(reserved) = reserved {
             self.services.settle(reserved, written).await;
@@ -251,18 +286,7 @@ impl Write<'_> {
             };
         };
         let live = resource.live(current);
-        if let Some(expected) = revise.expected_uid()
-            && expected != meta::text(&live, "uid")
-        {
-            return Err(refusal::precondition(
-                &resource.group_resource(),
-                self.name,
-                key.as_str(),
-                "UID",
-                expected,
-                meta::text(&live, "uid"),
-            ));
-        }
+        self.check_uid(key, &live, revise)?;
         let object = self.revised(Some(&live), revise).await?;
         self.check_version(&object, current)?;
         let mut object = object;
@@ -407,7 +431,7 @@ impl Write<'_> {
         }
     }
 
-    fn check_name(&self, object: &Value) -> Result<(), Refusal> {
+    pub(crate) fn check_name(&self, object: &Value) -> Result<(), Refusal> {
         let name = meta::text(object, "name");
         if name.is_empty() {
             return Err(Box::new(Status::bad_request(format!(
@@ -491,7 +515,7 @@ impl Write<'_> {
         }
     }
 
-    fn not_found(&self) -> Refusal {
+    pub(crate) fn not_found(&self) -> Refusal {
         Box::new(Status::not_found(&self.resource.group_resource(), self.name))
     }
 

@@ -9,7 +9,8 @@ use http::header::{CONTENT_TYPE, HeaderMap, USER_AGENT};
 use http::{Response, StatusCode};
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::gvk::GroupVersionKind;
-use kubewright_apimachinery::status::Status;
+use kubewright_apimachinery::json;
+use kubewright_apimachinery::status::{Reason, Status};
 use serde_json::Value;
 
 use super::{Authorized, Inner};
@@ -21,18 +22,21 @@ use crate::delete::{Delete, Deleted};
 use crate::document::{self, Question};
 use crate::draft::{self, Expected, Media, Shape};
 use crate::encode::Answer;
-use crate::index::Stored;
+use crate::index::{self, Stored};
 use crate::list_options::{GetOptions, ListOptions};
+use crate::meta;
 use crate::negotiate::{Accept, Endpoint, Format};
 use crate::options::{DeleteOptions, WriteKind, WriteOptions};
+use crate::pod_actions;
 use crate::read::Reader;
-use crate::refusal::Refusal;
+use crate::refusal::{self, Refusal};
 use crate::resource::Resource;
 use crate::review;
+use crate::scale;
 use crate::services::Services;
 use crate::target::{ResourceTarget, Target, Verb};
 use crate::version;
-use crate::write::{Patch, PatchKind, Replace, Write, Written};
+use crate::write::{Patch, PatchKind, Replace, Revise, Write, Written};
 
 /// What is served besides resources and discovery.
 pub(super) const PATHS: [&str; 10] = [
@@ -152,6 +156,9 @@ impl Call<'_> {
         match (verb, part) {
             (Verb::Create, None) => self.create(body).await,
             (Verb::Create, Some("token")) => self.token(body).await,
+            (Verb::Create, Some("binding")) => self.bind(body).await,
+            (Verb::Create, Some("eviction")) => self.evict(body).await,
+            (Verb::Get, Some("scale")) => self.get_scale().await,
             (Verb::Update, part) => self.update(part, body).await,
             (Verb::Patch, part) => self.patch(part, body).await,
             (Verb::Delete, None) => self.delete(body).await,
@@ -164,6 +171,9 @@ impl Call<'_> {
     }
 
     async fn create(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {
+        if self.resource.gvk.kind == "Binding" && self.resource.gvk.group.is_empty() {
+            return self.bind(body).await;
+        }
         let format = self.format(false)?;
         let media = Media::of(self.headers(), self.resource.takes_protobuf())?;
         let body = body.await?;
@@ -228,6 +238,11 @@ impl Call<'_> {
         let options = self.write_options(WriteKind::Update)?;
         let media = Media::of(self.headers(), self.resource.takes_protobuf())?;
         let warnings = &self.authorized.warnings;
+        if part == Some("scale") {
+            let scale = scale::resource(self.resource);
+            let draft = scale.draft(media, &body, options.validation, warnings)?;
+            return self.write_scale(&options, &Replace(draft.0), &scale, &format).await;
+        }
         let mut draft = self.resource.draft(media, &body, options.validation, warnings)?;
         warnings.extend(crate::meta::dedup_owners(&mut draft.0, false));
         let may_create = || self.may_create();
@@ -251,11 +266,127 @@ impl Call<'_> {
             _ => WriteKind::Patch,
         })?;
         let patch = Patch::read(kind, &body, options.validation)?;
+        if part == Some("scale") {
+            let scale = scale::resource(self.resource);
+            return self.write_scale(&options, &patch, &scale, &format).await;
+        }
         let may_create = || self.may_create();
         let write = self.write(&options, &self.target.name, part, &may_create);
         let written = write.update(&patch).await?;
         self.settle_definitions().await;
         Ok(self.written(written, &format))
+    }
+
+    /// Changes an object through its scale, and answers with the scale.
+    async fn write_scale(
+        &self,
+        options: &WriteOptions,
+        revise: &dyn Revise,
+        scale: &Resource,
+        format: &Format,
+    ) -> Result<Response<Body>, Refusal> {
+        let through = scale::Through { revise, scale };
+        let write = self.write(options, &self.target.name, None, &|| Ok(()));
+        let object = match write.update(&through).await? {
+            Written::Created(stored) | Written::Updated(stored) => self.resource.live(&stored),
+            Written::Object { object, .. } => object,
+        };
+        let scale = scale::of(self.resource, &self.resource.to_request(object))?;
+        Ok(self.answered(Answer::Own(scale), format, StatusCode::OK))
+    }
+
+    async fn get_scale(&self) -> Result<Response<Body>, Refusal> {
+        let format = self.format(false)?;
+        let key = self.resource.key(self.namespace(), &self.target.name);
+        let found =
+            self.server.store.latest().await.map_err(|error| refusal::unavailable(&error))?;
+        let Some(stored) = found.get(key.as_str()) else { return Err(self.not_found()) };
+        let object = self.resource.to_request(self.resource.live(stored));
+        let scale = scale::of(self.resource, &object)?;
+        Ok(self.answered(Answer::Own(scale), &format, StatusCode::OK))
+    }
+
+    /// Puts a pod on a node.
+    async fn bind(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {
+        let gvk = GroupVersionKind::new("", "v1", "Binding");
+        let binding = self.action(&gvk, body).await?;
+        let name = match self.target.name.as_str() {
+            "" => meta::text(&binding, "name"),
+            name => name,
+        };
+        pod_actions::check_binding(&binding)?;
+        let options = self.write_options(WriteKind::Create)?;
+        let now = meta::time(self.server.now());
+        let bind = pod_actions::Bind { binding: &binding, now: &now };
+        let pods = Catalog::pods();
+        let write = Write { resource: pods, ..self.write(&options, name, None, &|| Ok(())) };
+        write.amend(&bind).await?;
+        self.done()
+    }
+
+    /// Asks a pod to leave its node, if its budget allows.
+    async fn evict(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {
+        let gvk = GroupVersionKind::new("policy", "v1", "Eviction");
+        let eviction = self.action(&gvk, body).await?;
+        let name = self.target.name.as_str();
+        let found = meta::text(&eviction, "name");
+        if !found.is_empty() && found != name {
+            return Err(Box::new(Status::bad_request(format!(
+                "name in URL does not match name in Eviction object: {}",
+                json::go_quote(found)
+            ))));
+        }
+        let options = match eviction.get("deleteOptions") {
+            Some(options) => DeleteOptions::of(options)?,
+            None => DeleteOptions::default(),
+        };
+        let key = self.resource.key(self.namespace(), name);
+        let Some(stored) = self.server.store.get(key.as_str()) else {
+            return Err(self.not_found());
+        };
+        let pod = index::object(&stored);
+        if !pod_actions::may_leave(&pod) {
+            self.charge_budget(&pod, options.is_dry_run()).await?;
+        }
+        let deletion = Delete { options: &options, ..self.deletion(&options) };
+        deletion.run(name).await?;
+        self.done()
+    }
+
+    /// Counts an eviction against the budget of a pod.
+    async fn charge_budget(&self, pod: &Value, dry_run: bool) -> Result<(), Refusal> {
+        let namespace = self.namespace().unwrap_or_default();
+        let budgets = pod_actions::budgets(&self.server.store, namespace, pod);
+        let budget = match budgets.as_slice() {
+            [] => return Ok(()),
+            [budget] => budget,
+            _ => {
+                let why = "This pod has more than one PodDisruptionBudget, which the eviction \
+                           subresource does not support.";
+                return Err(Box::new(Status::failure(500, Reason::Unknown, why)));
+            }
+        };
+        if pod_actions::is_unhealthy_and_may_leave(pod, budget) {
+            return Ok(());
+        }
+        let options = WriteOptions { dry_run, ..WriteOptions::default() };
+        let now = meta::time(self.server.now());
+        let disrupt = pod_actions::Disrupt { pod: &self.target.name, now: &now };
+        let name = meta::text(budget, "name");
+        let write = self.write(&options, name, None, &|| Ok(()));
+        Write { resource: Catalog::budgets(), ..write }.amend(&disrupt).await
+    }
+
+    /// What was asked for is done, and there is nothing to show.
+    fn done(&self) -> Result<Response<Body>, Refusal> {
+        let format = self.accept.format(Endpoint::of(self.resource, false).without_table())?;
+        let mut status = Status::success();
+        status.code = 201;
+        Ok(self.answered(Answer::Status(Box::new(status)), &format, StatusCode::CREATED))
+    }
+
+    fn not_found(&self) -> Refusal {
+        Box::new(Status::not_found(&self.resource.group_resource(), &self.target.name))
     }
 
     async fn delete(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {

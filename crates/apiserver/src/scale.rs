@@ -1,0 +1,178 @@
+//! The `scale` of a workload or a custom resource: how many replicas there should be, seen and set
+//! without knowing anything else of it.
+
+use kubewright_apimachinery::apply::{self, PathElement, ReplicasPaths};
+use kubewright_apimachinery::builtin;
+use kubewright_apimachinery::conversion::scale::{self, Paths};
+use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::gvk::{GroupKind, GroupVersion, GroupVersionKind};
+use kubewright_apimachinery::status::Status;
+use serde_json::{Value, json};
+
+use crate::kinds::Rules;
+use crate::meta;
+use crate::refusal::Refusal;
+use crate::resource::{Builtin, Origin, Resource};
+use crate::write::{Revise, Write};
+
+static PLAIN: Rules = Rules::PLAIN;
+
+/// Changes an object through its scale.
+pub(crate) struct Through<'a> {
+    /// What makes the new scale of the one that is there.
+    pub(crate) revise: &'a dyn Revise,
+    /// From [`resource`].
+    pub(crate) scale: &'a Resource,
+}
+
+/// The scale of an object, with the managed fields that concern it.
+pub(crate) fn of(resource: &Resource, object: &Value) -> Result<Value, Refusal> {
+    let scale = match &resource.origin {
+        Origin::Builtin(_) => scale::of_workload(object),
+        Origin::Custom(_) => scale::of_custom(object, &custom_paths(resource)),
+    };
+    let mut scale = scale.map_err(|error| Box::new(Status::internal_error(error)))?;
+    let managed = apply::scale_from_parent(managed_fields(object), &replicas_paths(resource))
+        .map_err(|error| Box::new(Status::internal_error(error)))?;
+    if !managed.is_empty() {
+        meta::of(&mut scale).insert("managedFields".to_owned(), managed.into());
+    }
+    Ok(scale)
+}
+
+/// Scales of a resource as if they were objects of their own.
+pub(crate) fn resource(parent: &Resource) -> Resource {
+    let gvk = GroupVersionKind::new("autoscaling", "v1", "Scale");
+    let kind = builtin::kind("autoscaling", "v1", "Scale").expect("it is in the table");
+    let row = match &parent.origin {
+        Origin::Builtin(builtin) => builtin.row,
+        // Any row will do: nothing of it concerns a scale.
+        Origin::Custom(_) => {
+            builtin::resource("apps", "v1", "deployments").expect("it is in the table")
+        }
+    };
+    Resource {
+        gvr: parent.gvr.clone(),
+        hub: gvk.clone(),
+        gvk,
+        list_kind: String::new(),
+        singular: String::new(),
+        namespaced: parent.namespaced,
+        prefix: parent.prefix.clone(),
+        origin: Origin::Builtin(Builtin { row, kind, hub: kind, rules: &PLAIN }),
+    }
+}
+
+impl Revise for Through<'_> {
+    fn revise(&self, write: &Write<'_>, live: Option<&Value>) -> Result<Value, Refusal> {
+        let Some(live) = live else { return Err(write.not_found()) };
+        let scale = of(write.resource, live)?;
+        let scale_write = Write { resource: self.scale, part: Some("scale"), ..*write };
+        let revised = self.revise.revise(&scale_write, Some(&scale))?;
+        scale_write.check_name(&revised)?;
+        check(&revised)?;
+
+        let replicas = revised["spec"]["replicas"].as_i64().unwrap_or_default();
+        let mut object = live.clone();
+        match &write.resource.origin {
+            Origin::Builtin(_) => object["spec"]["replicas"] = replicas.into(),
+            Origin::Custom(_) => {
+                let path = custom_paths(write.resource).spec_replicas;
+                scale::set_replicas(&mut object, &path, replicas)
+                    .map_err(|error| Box::new(Status::internal_error(error)))?;
+            }
+        }
+        let managed = apply::scale_to_parent(
+            managed_fields(live),
+            managed_fields(&revised),
+            &write.resource.gvk.api_version(),
+            &replicas_paths(write.resource),
+        )
+        .map_err(|error| Box::new(Status::internal_error(error)))?;
+        let metadata = meta::of(&mut object);
+        match managed.is_empty() {
+            true => metadata.shift_remove("managedFields"),
+            false => metadata.insert("managedFields".to_owned(), managed.into()),
+        };
+        // The client has seen the scale as it sees objects: by version.
+        let version = meta::text(&revised, "resourceVersion");
+        match version.is_empty() {
+            true => metadata.shift_remove("resourceVersion"),
+            false => metadata.insert("resourceVersion".to_owned(), json!(version)),
+        };
+        if write.resource.takes_protobuf() || !version.is_empty() {
+            return Ok(object);
+        }
+        // Without one, the object as it is was meant, also where objects must say it.
+        restore_version(&mut object, live);
+        Ok(object)
+    }
+
+    fn expected_uid(&self) -> Option<&str> {
+        self.revise.expected_uid()
+    }
+}
+
+fn restore_version(object: &mut Value, live: &Value) {
+    let version = live["metadata"]["resourceVersion"].clone();
+    meta::of(object).insert("resourceVersion".to_owned(), version);
+}
+
+fn check(scale: &Value) -> Result<(), Refusal> {
+    let replicas = scale["spec"]["replicas"].as_i64().unwrap_or_default();
+    if replicas >= 0 {
+        return Ok(());
+    }
+    let spec = Path::new("spec");
+    let error =
+        Error::invalid(&spec.child("replicas"), replicas, "must be greater than or equal to 0");
+    let kind = GroupKind::new("autoscaling", "Scale");
+    Err(Box::new(Status::invalid(&kind, meta::text(scale, "name"), &[error])))
+}
+
+fn managed_fields(object: &Value) -> &[Value] {
+    let managed = object["metadata"].get("managedFields").and_then(Value::as_array);
+    managed.map(Vec::as_slice).unwrap_or_default()
+}
+
+fn custom_paths(resource: &Resource) -> Paths {
+    let Origin::Custom(custom) = &resource.origin else { unreachable!("built-ins have no paths") };
+    let parts = custom.version().subresources.as_ref();
+    let scale = parts.and_then(|parts| parts.scale.as_ref()).expect("it has a scale");
+    Paths {
+        spec_replicas: scale.spec_replicas_path.clone(),
+        status_replicas: scale.status_replicas_path.clone(),
+        label_selector: scale.label_selector_path.clone(),
+    }
+}
+
+/// Where each version keeps the number of replicas.
+fn replicas_paths(resource: &Resource) -> ReplicasPaths {
+    let steps = |path: &str| -> Vec<PathElement> {
+        path.trim_start_matches('.').split('.').map(PathElement::field).collect()
+    };
+    match &resource.origin {
+        Origin::Builtin(builtin) => {
+            let kinds = builtin::kinds().iter().filter(|kind| kind.kind == builtin.kind.kind);
+            kinds
+                .map(|kind| {
+                    let version = GroupVersion::new(kind.group, kind.version).to_string();
+                    (version, Some(steps("spec.replicas")))
+                })
+                .collect()
+        }
+        Origin::Custom(custom) => {
+            let definition = &custom.definition;
+            definition
+                .versions()
+                .iter()
+                .map(|version| {
+                    let scale =
+                        version.subresources.as_ref().and_then(|parts| parts.scale.as_ref());
+                    let path = scale.map(|scale| steps(&scale.spec_replicas_path));
+                    (format!("{}/{}", definition.spec.group, version.name), path)
+                })
+                .collect()
+        }
+    }
+}
