@@ -18,6 +18,10 @@ scenarios! { "watches":
     a_watch_list_ends_its_beginning_with_a_bookmark [R7],
     contradictory_watch_options_are_invalid [R7],
     a_write_that_changes_nothing_is_no_event [R5 U2],
+    the_old_path_still_watches [R5 R8],
+    a_watch_that_cannot_begin_says_so_in_its_stream [R2 R7],
+    a_version_that_is_no_number_begins_no_stream [R5],
+    events_do_not_come_in_yaml [R5 W7],
 }
 
 async fn after(cx: &Context, object: &Value, more: &str) -> Result<crate::endpoint::Watch> {
@@ -192,4 +196,56 @@ async fn a_write_that_changes_nothing_is_no_event(cx: Context) -> Result<()> {
     expect(&cx.send(same_patch).await?, 200)?;
     let two = cx.config_map("two").await?;
     same("event", &watch.event().await?, json!({ "type": "ADDED", "object": two }))
+}
+
+async fn the_old_path_still_watches(cx: Context) -> Result<()> {
+    let one = cx.config_map("one").await?;
+    let two = cx.config_map("two").await?;
+    let version = revision(&one)?;
+    let path = format!("/api/v1/watch/namespaces/{}/configmaps", cx.namespace);
+    let mut watch = cx.watch(format!("{path}?resourceVersion={version}")).await?;
+    same("event", &watch.event().await?, json!({ "type": "ADDED", "object": two }))?;
+    let mut watch = cx.watch(format!("{path}/one?resourceVersion={version}")).await?;
+    cx.config_map("three").await?;
+    expect(&cx.send(Request::delete(cx.core("configmaps/one"))).await?, 200)?;
+    let event = watch.event().await?;
+    same("type", &event["type"], json!("DELETED"))?;
+    same("name", &event["object"]["metadata"]["name"], json!("one"))
+}
+
+async fn a_watch_that_cannot_begin_says_so_in_its_stream(cx: Context) -> Result<()> {
+    let target = "configmaps?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan\
+                  &allowWatchBookmarks=true&resourceVersion=999999999999";
+    let mut watch = cx.watch(cx.core(target)).await?;
+    let event = watch.event().await?;
+    same("type", &event["type"], json!("ERROR"))?;
+    let status = &event["object"];
+    same("code", &status["code"], json!(504))?;
+    same("retry", &status["details"]["retryAfterSeconds"], json!(1))?;
+    let start = "Timeout: Too large resource version: 999999999999, current: ";
+    ensure!(text(status, "/message").starts_with(start), "{status}");
+    ensure!(watch.next().await?.is_none(), "the stream goes on");
+    Ok(())
+}
+
+async fn a_version_that_is_no_number_begins_no_stream(cx: Context) -> Result<()> {
+    let target = cx.core("configmaps?watch=1&resourceVersion=new");
+    let status = expect(&cx.send(Request::get(target)).await?, 500)?;
+    let message = "resourceVersion: Invalid value: \"new\": strconv.ParseUint: parsing \"new\": \
+                   invalid syntax";
+    same("message", &status["message"], json!(message))?;
+    same("reason", &status["reason"], Value::Null)
+}
+
+async fn events_do_not_come_in_yaml(cx: Context) -> Result<()> {
+    let target = cx.core("configmaps?watch=1&timeoutSeconds=1");
+    let accept = "application/yaml, application/json;q=0.1";
+    let answer = cx.send(Request::get(target).accept(accept)).await?;
+    ensure!(answer.status == 406, "{answer}");
+    same("content type", &json!(answer.content_type()), json!("application/yaml"))?;
+    let said = String::from_utf8(answer.bytes)?.replace("\n  ", " ");
+    let message = "only the following media types are accepted: application/json;stream=watch, \
+                   application/vnd.kubernetes.protobuf;stream=watch";
+    ensure!(said.contains(message), "{said}");
+    Ok(())
 }
