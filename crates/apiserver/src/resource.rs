@@ -89,7 +89,7 @@ impl Resource {
                 row,
                 kind,
                 hub,
-                rules: kinds::rules(hub.group, row.kind).unwrap_or(&PLAIN),
+                rules: kinds::rules(row.group, row.kind).unwrap_or(&PLAIN),
             }),
         }
     }

@@ -371,10 +371,10 @@ impl Write<'_> {
     async fn admit_update(&self, mut object: Value, live: &Value) -> Result<Admitted, Refusal> {
         let resource = self.resource;
         restore(&mut object, live, "generation");
-        resource.prepare_update(self.part, &mut object, live, &self.context());
         if meta::text(&object, "uid").is_empty() {
             restore(&mut object, live, "uid");
         }
+        resource.prepare_update(self.part, &mut object, live, &self.context());
         restore(&mut object, live, "creationTimestamp");
         if meta::is_deleting(live) {
             restore(&mut object, live, "deletionTimestamp");
