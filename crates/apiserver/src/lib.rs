@@ -15,7 +15,6 @@ pub mod document;
 mod draft;
 pub mod edge;
 pub mod encode;
-pub mod founding;
 pub mod genesis;
 pub mod index;
 pub mod kinds;

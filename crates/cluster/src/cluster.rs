@@ -5,6 +5,7 @@ mod tests;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,11 +15,10 @@ use kubewright_apiserver::authn::token::Issuer;
 use kubewright_apiserver::authn::{Authenticator, StaticTokens, Verifier};
 use kubewright_apiserver::authz::Authorizer;
 use kubewright_apiserver::edge::{self, Certificates, Limits, PairError, Tls, TlsError};
-use kubewright_apiserver::founding::{self, FoundError};
 use kubewright_apiserver::genesis;
 use kubewright_apiserver::index::{self, Store};
 use kubewright_apiserver::server::{Server, Settings};
-use kubewright_store::{BackupError, Revision, embedded, etcd};
+use kubewright_store::{BackupError, Revision, Unavailable, embedded, etcd};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +30,8 @@ use crate::{Clock, Pki, authority};
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6443);
 /// Where services get their addresses from, as kube-apiserver has it.
 const SERVICE_CIDR: &str = "10.0.0.0/24";
+
+const NODE_PORTS: RangeInclusive<u16> = 30000..=32767;
 
 /// What a cluster is made of.
 pub struct Config {
@@ -69,7 +71,7 @@ pub enum StartError {
     #[error("sign tokens of service accounts")]
     TokenKey(#[source] KeyError),
     #[error("found the cluster")]
-    Found(#[source] FoundError),
+    Found(#[source] Unavailable),
     #[error("make keys")]
     Keys(#[source] anyhow::Error),
     #[error("listen")]
@@ -103,8 +105,8 @@ impl Cluster {
             // Tokens need not outlive a cluster that nobody else can reach.
             None => authority::key_halves().map_err(StartError::Keys)?.0,
         };
-        let server = server(&store, address, &key)?;
-        found(&store, clock, address, listen.as_ref().map(|listen| &listen.pki)).await?;
+        let server = server(&store, address, &key, &shutdown)?;
+        begin(&server, clock, address, listen.as_ref().map(|listen| &listen.pki)).await?;
 
         let mut expiry = JoinSet::new();
         let expiring = store.clone();
@@ -172,38 +174,41 @@ async fn open(storage: Storage, clock: Clock) -> Result<Store, StartError> {
 /// The name that tokens of service accounts bear, and whom they are for unless they say otherwise.
 const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
-fn server(store: &Store, address: SocketAddr, token_key: &str) -> Result<Server, StartError> {
+fn server(
+    store: &Store,
+    address: SocketAddr,
+    token_key: &str,
+    shutdown: &CancellationToken,
+) -> Result<Server, StartError> {
     let key = SigningKey::from_pem(token_key.as_bytes()).map_err(StartError::TokenKey)?;
     let names = vec![ISSUER.to_owned()];
     let verifier = Verifier::new(names.clone(), names.clone(), vec![key.public.clone()]);
-    let authenticator = Authenticator {
-        store: store.clone(),
-        authorizer: Arc::new(Authorizer::new(store.clone())),
-        static_tokens: StaticTokens::default(),
-        service_accounts: verifier,
-        anonymous: true,
-    };
+    let authorizer = Arc::new(Authorizer::new(store.clone()));
+    let tokens = StaticTokens::default();
+    let authenticator = Authenticator::new(store.clone(), authorizer, tokens, verifier);
     let issuer = Issuer { url: ISSUER.to_owned(), audiences: names, key };
     Ok(Server::new(Settings {
         store: store.clone(),
         authenticator,
         issuer: Some(issuer),
         address: address.to_string(),
+        service_cidrs: vec![SERVICE_CIDR.to_owned()],
+        node_ports: NODE_PORTS,
+        shutdown: shutdown.clone(),
     }))
 }
 
 /// What every cluster has.
-async fn found(
-    store: &Store,
+async fn begin(
+    server: &Server,
     clock: Clock,
     address: SocketAddr,
     pki: Option<&Pki>,
 ) -> Result<(), StartError> {
     let now = jiff::SignedDuration::try_from(clock.now()).expect("a time of this age");
     let hostname = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    founding::found(
-        store,
-        &genesis::Settings {
+    server
+        .begin(&genesis::Settings {
             now: Timestamp::from_duration(now).expect("a time of this age"),
             address: address.ip(),
             port: address.port(),
@@ -218,8 +223,7 @@ async fn found(
             }),
             hostname: &hostname,
             process: &Uuid::new_v4().to_string(),
-        },
-    )
-    .await
-    .map_err(StartError::Found)
+        })
+        .await
+        .map_err(StartError::Found)
 }

@@ -418,7 +418,8 @@ impl Call<'_> {
         let options = self.delete_options(&body)?;
         let reader = self.reader(&format);
         let list = reader.find(&wanted).await?;
-        let deletes = list.items.iter().map(|rev| self.delete_one(rev, &options));
+        // Collected, because a closure over references held across an await is not `Send` to rustc.
+        let deletes: Vec<_> = list.items.iter().map(|rev| self.delete_one(rev, &options)).collect();
         let mut deletes = stream::iter(deletes).buffer_unordered(DELETES_AT_ONCE);
         while let Some(done) = deletes.next().await {
             done?;
