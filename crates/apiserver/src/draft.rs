@@ -114,7 +114,10 @@ pub(crate) fn decode(
             Shape::Builtin(kind) => json::decode_shaped(body, builtin::shape(kind)),
             Shape::Custom(_) => json::decode(body),
         }
-        .map_err(|error| unread(&error))?,
+        // Upstream looks for the kind first, and fails there.
+        .map_err(|error| {
+            unread(&format_args!("couldn't get version/kind; json parse error: {error}"))
+        })?,
     };
     let found = identify(&value, expected.gvk, body)?;
     let (value, violations) = shape(expected, &found, value, violations)?;
@@ -145,31 +148,34 @@ fn identify(
         found.group.clone_from(&expected.group);
         found.version.clone_from(&expected.version);
     }
-    if found.kind != expected.kind {
-        let registered = builtin::kind(&found.group, &found.version, &found.kind).is_some();
-        let why = match registered {
-            // Upstream decodes any kind it knows, and fails to put it where it should go.
-            true => format!(
-                "converting ({}).{} to ({}).{}: unknown conversion",
-                found.version, found.kind, expected.version, expected.kind
-            ),
-            false => format!(
-                "no kind {} is registered for version {} in scheme {}",
-                json::go_quote(&found.kind),
-                json::go_quote(&found.api_version()),
-                json::go_quote("pkg/api/legacyscheme/scheme.go:30"),
-            ),
-        };
-        return Err(Box::new(Status::undecodable(&found, &expected.kind, why)));
+    let same_version = found.group == expected.group && found.version == expected.version;
+    if found.kind == expected.kind && same_version {
+        return Ok(found);
     }
-    if (&found.group, &found.version) != (&expected.group, &expected.version) {
+    let is_known = builtin::kind(&found.group, &found.version, &found.kind).is_some();
+    // A custom resource of any version of its group is read, then refused.
+    let is_sibling = found.group == expected.group && expected.group.contains('.');
+    if found.kind == expected.kind && (is_known || is_sibling) {
         return Err(Box::new(Status::bad_request(format!(
             "the API version in the data ({}) does not match the expected API version ({})",
             found.api_version(),
             expected.api_version()
         ))));
     }
-    Ok(found)
+    let why = match is_known {
+        // Upstream decodes any kind it knows, and fails to put it where it should go.
+        true => format!(
+            "converting ({}).{} to ({}).{}: unknown conversion",
+            found.version, found.kind, expected.version, expected.kind
+        ),
+        false => format!(
+            "no kind {} is registered for version {} in scheme {}",
+            json::go_quote(&found.kind),
+            json::go_quote(&found.api_version()),
+            json::go_quote("pkg/api/legacyscheme/scheme.go:30"),
+        ),
+    };
+    Err(Box::new(Status::undecodable(&found, &expected.kind, why)))
 }
 
 /// Brings a tree into the form of its kind.

@@ -25,13 +25,18 @@ pub(crate) struct Through<'a> {
     pub(crate) scale: &'a Resource,
 }
 
-/// The scale of an object, with the managed fields that concern it.
+/// The scale of an object.
 pub(crate) fn of(resource: &Resource, object: &Value) -> Result<Value, Refusal> {
     let scale = match &resource.origin {
         Origin::Builtin(_) => scale::of_workload(object),
         Origin::Custom(_) => scale::of_custom(object, &custom_paths(resource)),
     };
-    let mut scale = scale.map_err(|error| Box::new(Status::internal_error(error)))?;
+    scale.map_err(|error| Box::new(Status::internal_error(error)))
+}
+
+/// The scale of an object, with the managed fields that concern it.
+fn with_managers(resource: &Resource, object: &Value) -> Result<Value, Refusal> {
+    let mut scale = of(resource, object)?;
     let managed = apply::scale_from_parent(managed_fields(object), &replicas_paths(resource))
         .map_err(|error| Box::new(Status::internal_error(error)))?;
     if !managed.is_empty() {
@@ -66,7 +71,7 @@ pub(crate) fn resource(parent: &Resource) -> Resource {
 impl Revise for Through<'_> {
     fn revise(&self, write: &Write<'_>, live: Option<&Value>) -> Result<Value, Refusal> {
         let Some(live) = live else { return Err(write.not_found()) };
-        let scale = of(write.resource, live)?;
+        let scale = with_managers(write.resource, live)?;
         let scale_write = Write { resource: self.scale, part: Some("scale"), ..*write };
         let revised = self.revise.revise(&scale_write, Some(&scale))?;
         scale_write.check_name(&revised)?;

@@ -73,6 +73,8 @@ pub(crate) struct Inner {
     pub(crate) shelf: Shelf,
     pub(crate) encoder: Encoder,
     pub(crate) services: Services,
+    /// Where clients reach the server.
+    pub(crate) address: String,
     pub(crate) shutdown: CancellationToken,
 }
 
@@ -90,13 +92,15 @@ impl Server {
         let Settings { store, authenticator, issuer, address, .. } = settings;
         let paths = route::PATHS.map(str::to_owned).to_vec();
         let clock = store.config().clock.clone();
+        let about = discovery::Server { address: address.clone(), paths };
         let services = Services::new(&store, &settings.service_cidrs, settings.node_ports);
         Server(Arc::new(Inner {
             services,
+            address,
             shutdown: settings.shutdown,
             authorizer: Arc::clone(&authenticator.authorizer),
             admission: Admission::new(store.clone()),
-            shelf: Shelf::new(store.clone(), discovery::Server { address, paths }),
+            shelf: Shelf::new(store.clone(), about),
             encoder: Encoder::new(clock, Arc::new(openapi::describe)),
             authenticator,
             issuer,

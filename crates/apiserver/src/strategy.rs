@@ -11,7 +11,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name::Rule;
 use kubewright_apimachinery::name::object_meta::{self, Scope};
 use kubewright_apimachinery::schema::{self, Malformed};
-use kubewright_apimachinery::{builtin, conversion};
+use kubewright_apimachinery::{builtin, conversion, json};
 use kubewright_store::Rev;
 use serde_json::{Map, Value, json};
 
@@ -62,14 +62,18 @@ impl Resource {
 
     /// The bytes to store.
     pub(crate) fn to_bytes(&self, object: &mut Value) -> bytes::Bytes {
-        crate::meta::arrange(object);
         match &self.origin {
-            Origin::Custom(_) if self.hub != self.gvk => {
+            Origin::Builtin(_) => {
+                crate::meta::arrange(object);
+                index::to_bytes(object)
+            }
+            // Sorted, as they are sent.
+            Origin::Custom(_) => {
                 let mut stored = object.clone();
                 stored["apiVersion"] = self.hub.api_version().into();
+                json::sort_keys(&mut stored);
                 index::to_bytes(&stored)
             }
-            _ => index::to_bytes(object),
         }
     }
 
@@ -117,10 +121,7 @@ impl Resource {
             Origin::Builtin(builtin) => {
                 let rules = builtin.rules;
                 let mut errors = object_meta::validate(metadata, self.scope(), rules.name, &path);
-                errors.extend(object_meta::validate_builtin_finalizers(
-                    metadata,
-                    &path.child("finalizers"),
-                ));
+                errors.extend(object_meta::validate_builtin_finalizers(metadata, &path));
                 add_new(&mut errors, (rules.validate)(object));
                 errors
             }

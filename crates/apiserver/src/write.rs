@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use kubewright_apimachinery::apply::{self, FieldManager};
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::gvk::GroupKind;
-use kubewright_apimachinery::status::Status;
+use kubewright_apimachinery::status::{Reason, Status};
 use kubewright_store::{Change, Durability, Expect, Key, Put, PutError, Updated};
 use serde_json::Value;
 
@@ -108,7 +108,12 @@ impl Revise for Replace {
 impl Write<'_> {
     /// Creates an object.
     pub(crate) async fn create(&self, mut object: Value) -> Result<Written, Refusal> {
+        if !matches!(meta::text(&object, "resourceVersion"), "" | "0") {
+            let why = "resourceVersion should not be set on objects to be created";
+            return Err(Box::new(Status::failure(500, Reason::Unknown, why)));
+        }
         meta::wipe(&mut object);
+        meta::of(&mut object).shift_remove("resourceVersion");
         self.settle(&mut object)?;
         self.warnings.extend(meta::dedup_owners(&mut object, false));
         let object = self.track(None, object);
@@ -290,6 +295,7 @@ impl Write<'_> {
         let object = self.revised(Some(&live), revise).await?;
         self.check_version(&object, current)?;
         let mut object = object;
+        index::set_resource_version(&mut object, current.revision);
         if Services::concern(resource) && self.part.is_none() {
             let dry_run = self.options.dry_run;
             let reserved = self.services.reserve(&mut object, Some(&live), self.now, dry_run);
@@ -535,7 +541,7 @@ impl Write<'_> {
 }
 
 fn is_taken(refusal: &Refusal) -> bool {
-    refusal.reason == kubewright_apimachinery::status::Reason::AlreadyExists
+    refusal.reason == Reason::AlreadyExists
 }
 
 /// Puts a field of the metadata back to what it was.

@@ -87,7 +87,8 @@ pub struct Cluster {
     /// Ends on `shutdown`.
     listener: JoinSet<()>,
     /// Ends when told.
-    expiry: JoinSet<()>,
+    /// What the server does by itself.
+    work: JoinSet<()>,
 }
 
 impl Cluster {
@@ -108,11 +109,9 @@ impl Cluster {
         let server = server(&store, address, &key, &shutdown)?;
         begin(&server, clock, address, listen.as_ref().map(|listen| &listen.pki)).await?;
 
-        let mut expiry = JoinSet::new();
-        let expiring = store.clone();
-        expiry.spawn(async move {
-            expiring.run_expiry().await;
-        });
+        let mut work = JoinSet::new();
+        let (working, stop) = (server.clone(), shutdown.clone());
+        work.spawn(async move { working.run(stop).await });
         let mut listener = JoinSet::new();
         if let Some(Listen { listener: socket, pki, limits }) = listen {
             let Pki { ca, server: own, .. } = pki;
@@ -130,7 +129,7 @@ impl Cluster {
                 edge::serve(socket, tls, limits, handler, shutdown).await;
             });
         }
-        Ok(Cluster { server, store, shutdown, listener, expiry })
+        Ok(Cluster { server, store, shutdown, listener, work })
     }
 
     /// The API, for clients in this process.
@@ -150,9 +149,8 @@ impl Cluster {
     pub async fn shutdown(mut self) {
         self.shutdown.cancel();
         while self.listener.join_next().await.is_some() {}
+        while self.work.join_next().await.is_some() {}
         self.store.close().await;
-        // It only waits for something to expire.
-        self.expiry.shutdown().await;
     }
 }
 

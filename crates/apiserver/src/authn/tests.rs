@@ -101,14 +101,16 @@ fn an_identity_in_memory_comes_before_all_others() {
     );
 }
 
-fn certificate(subject: &[(rcgen::DnType, &str)]) -> PeerCertificate {
+fn certified(subject: &[(rcgen::DnType, &str)]) -> Arc<Peer> {
     let key = rcgen::KeyPair::generate().expect("a key");
     let mut params = rcgen::CertificateParams::new(Vec::new()).expect("no names");
     params.distinguished_name = rcgen::DistinguishedName::new();
     for (kind, value) in subject {
         params.distinguished_name.push(kind.clone(), *value);
     }
-    PeerCertificate(params.self_signed(&key).expect("signed").der().to_vec())
+    let certificate = params.self_signed(&key).expect("signed").der().clone();
+    let address = ([127, 0, 0, 1], 1).into();
+    Arc::new(Peer { address, shown: Shown::Trusted(certificate) })
 }
 
 #[test]
@@ -117,7 +119,7 @@ fn a_certificate_names_its_user() {
     let authenticator = authenticator(&sample::store(), Vec::new());
     let identify = |subject: &[(rcgen::DnType, &str)], headers: &[(&str, &str)]| {
         let mut parts = parts("/api", headers);
-        parts.extensions.insert(certificate(subject));
+        parts.extensions.insert(certified(subject));
         authenticator.identify(&parts)
     };
     let user = identify(&[(OrganizationName, "staff"), (CommonName, "cid")], &[]).expect("cid");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
-use http::header::{CONTENT_TYPE, HeaderMap, USER_AGENT};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 use http::{Response, StatusCode};
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::gvk::GroupVersionKind;
@@ -14,6 +14,7 @@ use kubewright_apimachinery::status::{Reason, Status};
 use serde_json::Value;
 
 use super::{Authorized, Inner};
+use crate::authn::token;
 use crate::authz::Attributes;
 use crate::body::Body;
 use crate::catalog::Catalog;
@@ -82,6 +83,9 @@ impl Inner {
             }
             _ => {}
         }
+        if let Some(document) = self.token_document(question.path()) {
+            return Ok(document);
+        }
         if let Some(answer) = catalog.open_api.answer(question, self.now()) {
             return Ok(whole(answer));
         }
@@ -89,6 +93,25 @@ impl Inner {
             Some(answer) => answer.map(whole),
             None => Ok(whole(document::page_not_found())),
         }
+    }
+
+    /// Where others learn how to verify the tokens of service accounts.
+    fn token_document(&self, path: &str) -> Option<Response<Body>> {
+        let issuer = self.issuer.as_ref()?;
+        let keys = &self.authenticator.service_accounts.keys;
+        let (media_type, document) = match path {
+            token::CONFIGURATION_PATH => {
+                let keys_url = format!("https://{}{}", self.address, token::KEYS_PATH);
+                ("application/json", token::configuration(&issuer.url, &keys_url, keys))
+            }
+            token::KEYS_PATH => (token::KEYS_MEDIA_TYPE, token::keys(keys)),
+            _ => return None,
+        };
+        let response = document::respond(media_type, json::to_string(&document));
+        let mut response = response.map(Body::from);
+        let cache = HeaderValue::from_static(token::CACHE_CONTROL);
+        response.headers_mut().insert(CACHE_CONTROL, cache);
+        Some(response)
     }
 
     /// Answers a request about a resource.
@@ -154,7 +177,7 @@ impl Call<'_> {
             return Err(self.not_allowed());
         }
         match (verb, part) {
-            (Verb::Create, None) => self.create(body).await,
+            (Verb::Create, None) if self.target.name.is_empty() => self.create(body).await,
             (Verb::Create, Some("token")) => self.token(body).await,
             (Verb::Create, Some("binding")) => self.bind(body).await,
             (Verb::Create, Some("eviction")) => self.evict(body).await,
@@ -197,11 +220,9 @@ impl Call<'_> {
             namespace: self.namespace(),
             now: self.server.now(),
         };
-        let is_review = matches!(
-            self.resource.gvk.group.as_str(),
-            "authentication.k8s.io" | "authorization.k8s.io"
-        );
-        is_review.then(|| review::answer(&context, &self.resource.gvk.kind, object)).flatten()
+        self.is_review()
+            .then(|| review::answer(&context, &self.resource.gvk.kind, object))
+            .flatten()
     }
 
     /// A token of a service account.
@@ -553,7 +574,16 @@ impl Call<'_> {
     }
 
     fn format(&self, collection: bool) -> Result<Format, Refusal> {
-        self.accept.format(Endpoint::of(self.resource, collection))
+        let endpoint = Endpoint::of(self.resource, collection);
+        self.accept.format(match self.is_review() {
+            true => endpoint.without_table(),
+            false => endpoint,
+        })
+    }
+
+    fn is_review(&self) -> bool {
+        let group = self.resource.gvk.group.as_str();
+        matches!(group, "authentication.k8s.io" | "authorization.k8s.io")
     }
 
     /// What is defined is served before the client knows that it was defined.
