@@ -1,0 +1,79 @@
+//! Which controllers run, in the language of kube-controller-manager's `--controllers`.
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) const SERVICE_ACCOUNT: &str = "serviceaccount-controller";
+pub(crate) const ROOT_CA: &str = "root-ca-certificate-publisher-controller";
+pub(crate) const NAMESPACE: &str = "namespace-controller";
+pub(crate) const GARBAGE_COLLECTOR: &str = "garbage-collector-controller";
+pub(crate) const CLUSTER_ROLE_AGGREGATION: &str = "clusterrole-aggregation-controller";
+
+/// Every controller there is.
+pub const NAMES: &[&str] =
+    &[SERVICE_ACCOUNT, ROOT_CA, NAMESPACE, GARBAGE_COLLECTOR, CLUSTER_ROLE_AGGREGATION];
+
+/// The short names that upstream had first and still takes.
+const ALIASES: &[(&str, &str)] = &[
+    ("serviceaccount", SERVICE_ACCOUNT),
+    ("root-ca-cert-publisher", ROOT_CA),
+    ("namespace", NAMESPACE),
+    ("garbagecollector", GARBAGE_COLLECTOR),
+    ("clusterrole-aggregation", CLUSTER_ROLE_AGGREGATION),
+];
+
+/// A choice among the controllers: `*` is all of them, `name` one, `-name` not this one. The first
+/// word about a controller counts, and a controller without one runs if there is a `*`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    words: Vec<Word>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Word {
+    All,
+    Only(&'static str),
+    Not(&'static str),
+}
+
+/// The user named a controller that is not there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not in the list of known controllers")]
+pub struct UnknownName(String);
+
+impl Names {
+    pub fn all() -> Self {
+        Self { words: vec![Word::All] }
+    }
+
+    /// Reads a list that is separated by commas.
+    pub fn parse(list: &str) -> Result<Self, UnknownName> {
+        let words = list.split(',').map(str::trim).filter(|word| !word.is_empty());
+        Ok(Self { words: words.map(Word::parse).collect::<Result<_, _>>()? })
+    }
+
+    pub fn includes(&self, name: &str) -> bool {
+        let own = self.words.iter().find_map(|word| match word {
+            Word::Only(only) => (*only == name).then_some(true),
+            Word::Not(not) => (*not == name).then_some(false),
+            Word::All => None,
+        });
+        own.unwrap_or_else(|| self.words.contains(&Word::All))
+    }
+}
+
+impl Word {
+    fn parse(word: &str) -> Result<Self, UnknownName> {
+        match word.strip_prefix('-') {
+            None if word == "*" => Ok(Self::All),
+            None => known(word).map(Self::Only),
+            Some(name) => known(name).map(Self::Not),
+        }
+    }
+}
+
+fn known(name: &str) -> Result<&'static str, UnknownName> {
+    let aliased = ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, full)| *full);
+    let full = || NAMES.iter().find(|full| **full == name).copied();
+    aliased.or_else(full).ok_or_else(|| UnknownName(name.to_owned()))
+}
