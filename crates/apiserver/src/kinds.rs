@@ -115,6 +115,7 @@ pub struct Part {
 }
 
 /// Something a field selector may ask for.
+#[derive(Debug)]
 pub enum Field {
     /// The field at this dotted path, empty when absent.
     At(&'static str),

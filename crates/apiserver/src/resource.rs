@@ -13,7 +13,7 @@ use kubewright_apimachinery::schema::{Structural, crd};
 use kubewright_store::Key;
 
 use crate::index::PREFIX;
-use crate::kinds::{self, Rules};
+use crate::kinds::{self, Field, Rules};
 
 /// A resource in one version of its group.
 #[derive(Debug)]
@@ -46,6 +46,8 @@ pub struct Builtin {
     pub kind: &'static builtin::Kind,
     pub hub: &'static builtin::Kind,
     pub rules: &'static Rules,
+    /// What field selectors may ask for, by its names in the hub version.
+    pub fields: &'static [Field],
 }
 
 /// A resource that a CustomResourceDefinition defines.
@@ -90,6 +92,7 @@ impl Resource {
                 kind,
                 hub,
                 rules: kinds::rules(row.group, row.kind).unwrap_or(&PLAIN),
+                fields: kinds::rules(hub.group, row.kind).unwrap_or(&PLAIN).fields,
             }),
         }
     }

@@ -64,7 +64,7 @@ pub(crate) fn resource(parent: &Resource) -> Resource {
         singular: String::new(),
         namespaced: parent.namespaced,
         prefix: parent.prefix.clone(),
-        origin: Origin::Builtin(Builtin { row, kind, hub: kind, rules: &PLAIN }),
+        origin: Origin::Builtin(Builtin { row, kind, hub: kind, rules: &PLAIN, fields: &[] }),
     }
 }
 

@@ -150,7 +150,7 @@ fn made(resource: &Resource, rev: &Rev<Index>) -> Box<[Box<str>]> {
             Field::Made(_, make) => make(&object).into(),
         }
     };
-    builtin.rules.fields.iter().map(make).collect()
+    builtin.fields.iter().map(make).collect()
 }
 
 fn at<'v>(object: &'v Value, path: &str) -> Option<&'v Value> {
@@ -170,7 +170,7 @@ pub(crate) fn text(value: Option<&Value>) -> String {
 fn source(resource: &Resource, field: &str) -> Result<Source, FieldError> {
     match &resource.origin {
         Origin::Builtin(builtin) => {
-            let rules = builtin.rules.fields;
+            let rules = builtin.fields;
             let field_name = hub_name(resource, field);
             match field_name.as_str() {
                 "metadata.name" => return Ok(Source::Name),
