@@ -1,16 +1,42 @@
 //! Whether a write may happen, and what is added to it: upstream's admission plugins, in
 //! upstream's order.
 //!
-//! A plugin is a function in a table. Those that change objects run first, on the object as the
-//! client sent it; those that only judge run last, on the object as it would be stored.
+//! A plugin is a function in a table, which says for each resource whom to ask. Those that change
+//! objects run first, on the object as the client sent it; those that only judge run last, on the
+//! object as it would be stored. NamespaceLifecycle comes before all others, ResourceQuota after
+//! them: what it charges would be charged in vain if somebody else refused.
 
+mod certificates;
+mod default_class;
+mod limit_ranger;
 mod namespace_lifecycle;
+mod node_taint;
+mod pod_resize;
+mod pod_resources;
+mod priority;
+mod protection;
+mod quota;
+mod runtime_class;
+mod service_account;
+mod tolerations;
+mod topology_labels;
+mod volume_resize;
 
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kubewright_apimachinery::status::Status;
 use serde_json::Value;
 
-use crate::index::Store;
+use crate::authz::{Authorizer, escalation};
+use crate::index::{self, Store};
+use crate::meta;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
+use crate::target::{ResourceTarget, Verb};
 use crate::user::User;
 use crate::warnings::Warnings;
 
@@ -40,40 +66,54 @@ pub enum Operation {
 }
 
 /// What plugins may look at besides.
+#[derive(Clone, Copy)]
 pub struct Scene<'a> {
     pub store: &'a Store,
+    pub authorizer: &'a Authorizer,
+    pub now: Timestamp,
 }
 
 /// An object that may be stored. Only [`Admission::judge`] makes one.
 #[derive(Debug)]
 pub struct Admitted(Value);
 
-/// A plugin that may change the object; there is none on deletes.
-type Mutate = fn(&Scene<'_>, &Attributes<'_>, Option<&mut Value>) -> Result<(), Refusal>;
+/// A plugin that may change the object.
+type Mutate = fn(&Scene<'_>, &Attributes<'_>, &mut Value) -> Result<(), Refusal>;
 /// A plugin that only judges the object.
-type Judge = fn(&Scene<'_>, &Attributes<'_>, Option<&Value>) -> Result<(), Refusal>;
+type Judge = fn(&Scene<'_>, &Attributes<'_>, &Value) -> Result<(), Refusal>;
 
-const MUTATING: &[Mutate] = &[namespace_lifecycle::admit];
-const JUDGING: &[Judge] = &[];
+/// Who has a say about the objects of a resource.
+#[derive(Clone, Copy, Default)]
+struct Plugins {
+    mutating: &'static [Mutate],
+    judging: &'static [Judge],
+}
 
 /// Runs the plugins.
 pub struct Admission {
     store: Store,
+    authorizer: Arc<Authorizer>,
 }
 
 impl Admission {
-    pub(crate) fn new(store: Store) -> Self {
-        Admission { store }
+    pub(crate) fn new(store: Store, authorizer: Arc<Authorizer>) -> Self {
+        Admission { store, authorizer }
     }
 
-    /// Lets the plugins change an object.
+    /// Lets the plugins change an object. Nothing comes of it that gives away more than the user
+    /// has.
     pub(crate) async fn mutate(
         &self,
         attributes: &Attributes<'_>,
         object: &mut Value,
     ) -> Result<(), Refusal> {
-        let scene = Scene { store: &self.store };
-        MUTATING.iter().try_for_each(|plugin| plugin(&scene, attributes, Some(&mut *object)))
+        let scene = self.scene();
+        namespace_lifecycle::admit(&scene, attributes, Some(&*object))?;
+        service_account::wait_for_default(&scene, attributes, object).await;
+        for plugin in plugins(attributes.resource).mutating {
+            plugin(&scene, attributes, object)?;
+        }
+        self.check_escalation(attributes, object)
     }
 
     /// Lets the plugins judge an object that is valid otherwise.
@@ -82,16 +122,121 @@ impl Admission {
         attributes: &Attributes<'_>,
         object: Value,
     ) -> Result<Admitted, Refusal> {
-        let scene = Scene { store: &self.store };
-        JUDGING.iter().try_for_each(|plugin| plugin(&scene, attributes, Some(&object)))?;
+        let scene = self.scene();
+        for plugin in plugins(attributes.resource).judging {
+            plugin(&scene, attributes, &object)?;
+        }
+        quota::charge(&scene, attributes, &object).await?;
         Ok(Admitted(object))
     }
 
     /// Lets the plugins judge a deletion.
     pub(crate) async fn judge_delete(&self, attributes: &Attributes<'_>) -> Result<(), Refusal> {
-        let scene = Scene { store: &self.store };
-        MUTATING.iter().try_for_each(|plugin| plugin(&scene, attributes, None))?;
-        JUDGING.iter().try_for_each(|plugin| plugin(&scene, attributes, None))
+        namespace_lifecycle::admit(&self.scene(), attributes, None)
+    }
+
+    /// Upstream asks this where roles and bindings are stored, before they are validated.
+    fn check_escalation(&self, attributes: &Attributes<'_>, new: &Value) -> Result<(), Refusal> {
+        let gvr = &attributes.resource.gvr;
+        if gvr.group != "rbac.authorization.k8s.io" {
+            return Ok(());
+        }
+        let (verb, name) = match attributes.operation {
+            // The path of a create names nothing, so a permission for one name does not help.
+            Operation::Create => (Verb::Create, ""),
+            _ => (Verb::Update, attributes.name),
+        };
+        let target = ResourceTarget {
+            verb,
+            group: gvr.group.clone(),
+            version: gvr.version.clone(),
+            namespace: attributes.namespace.map(str::to_owned),
+            resource: gvr.resource.clone(),
+            name: name.to_owned(),
+            ..ResourceTarget::default()
+        };
+        escalation::check(&self.authorizer, attributes.user, &target, new, attributes.old)
+    }
+
+    fn scene(&self) -> Scene<'_> {
+        let now = self.store.config().clock.now();
+        let now = Timestamp::from_second(now.as_secs().cast_signed()).unwrap_or(Timestamp::MAX);
+        Scene { store: &self.store, authorizer: &self.authorizer, now }
+    }
+}
+
+/// Whom to ask about a resource, in upstream's order.
+fn plugins(resource: &Resource) -> Plugins {
+    match (resource.gvr.group.as_str(), resource.gvr.resource.as_str()) {
+        ("", "pods") => Plugins {
+            mutating: &[
+                limit_ranger::admit,
+                service_account::admit,
+                priority::admit,
+                tolerations::admit,
+                runtime_class::admit,
+                topology_labels::admit,
+            ],
+            judging: &[
+                limit_ranger::judge,
+                service_account::judge,
+                runtime_class::judge,
+                pod_resize::judge,
+            ],
+        },
+        ("", "nodes") => Plugins { mutating: &[node_taint::admit], judging: &[] },
+        ("", "persistentvolumeclaims") => Plugins {
+            mutating: &[default_class::admit_claim, protection::admit],
+            judging: &[limit_ranger::judge, volume_resize::judge],
+        },
+        ("", "persistentvolumes") | ("storage.k8s.io", "volumeattributesclasses") => {
+            Plugins { mutating: &[protection::admit], judging: &[] }
+        }
+        ("networking.k8s.io", "ingresses") => {
+            Plugins { mutating: &[default_class::admit_ingress], judging: &[] }
+        }
+        ("scheduling.k8s.io", "priorityclasses") => {
+            Plugins { mutating: &[], judging: &[priority::judge] }
+        }
+        ("certificates.k8s.io", "certificatesigningrequests") => Plugins {
+            mutating: &[],
+            judging: &[
+                certificates::judge_approval,
+                certificates::judge_signing,
+                certificates::judge_subject,
+            ],
+        },
+        _ => Plugins::default(),
+    }
+}
+
+impl Attributes<'_> {
+    /// Whether the object itself is created, rather than something below it.
+    fn creates(&self) -> bool {
+        self.operation == Operation::Create && self.part.is_none()
+    }
+
+    /// A refusal by a plugin.
+    fn forbid(&self, object: Option<&Value>, why: impl std::fmt::Display) -> Refusal {
+        let of = |field| object.map_or("", |object| meta::text(object, field));
+        // A name that is yet to be made is known by what it will begin with.
+        let names = [self.name, of("name"), of("generateName"), "Unknown"];
+        let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
+        Box::new(Status::forbidden(&self.resource.group_resource(), name, why))
+    }
+}
+
+impl Scene<'_> {
+    /// The object with this key.
+    fn get(&self, key: &str) -> Option<Value> {
+        self.store.get(key).map(|rev| index::object(&rev))
+    }
+
+    /// The objects whose keys begin so.
+    fn list(&self, prefix: &str) -> Vec<Value> {
+        let found = self.store.snapshot().range(prefix, None, None);
+        let objects = found.iter().filter(|rev| rev.extracted.is_object());
+        objects.map(|rev| index::object(rev)).collect()
     }
 }
 
@@ -103,4 +248,30 @@ impl Admitted {
     pub(crate) fn into_object(self) -> Value {
         self.0
     }
+}
+
+/// The items of a list, of which there are none when it is absent.
+fn items(list: &Value) -> &[Value] {
+    list.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The text of a value, empty when it is none.
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// The list at a field, which is made where it is missing.
+fn list_of<'a>(object: &'a mut Value, field: &str) -> &'a mut Vec<Value> {
+    let list = &mut object[field];
+    if !list.is_array() {
+        *list = Value::Array(Vec::new());
+    }
+    list.as_array_mut().expect("it was made a list")
+}
+
+/// Puts a text into one of the maps of metadata, keeping its keys in order.
+fn put_meta(object: &mut Value, map: &str, key: &str, value: &str) {
+    let map = meta::of(object).entry(map).or_insert(Value::Null);
+    map[key] = value.into();
+    map.as_object_mut().expect("a key was put into it").sort_keys();
 }

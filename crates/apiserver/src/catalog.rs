@@ -59,6 +59,14 @@ impl Catalog {
         &BUILTIN["policy/v1/poddisruptionbudgets"]
     }
 
+    pub(crate) fn endpoints() -> &'static Arc<Resource> {
+        &BUILTIN["/v1/endpoints"]
+    }
+
+    pub(crate) fn quotas() -> &'static Arc<Resource> {
+        &BUILTIN["/v1/resourcequotas"]
+    }
+
     pub fn builtin() -> impl Iterator<Item = &'static Arc<Resource>> {
         BUILTIN.values()
     }

@@ -44,7 +44,7 @@ mod persistent_volume;
 mod persistent_volume_claim;
 mod pod;
 mod pod_disruption_budget;
-mod pod_spec;
+pub(crate) mod pod_spec;
 mod pod_template;
 mod priority_class;
 mod rbac;

@@ -10,6 +10,7 @@ pub mod bootstrap;
 pub mod catalog;
 mod crd;
 mod delete;
+mod deprecation;
 pub mod discovery;
 pub mod document;
 mod draft;

@@ -99,7 +99,7 @@ impl Server {
             address,
             shutdown: settings.shutdown,
             authorizer: Arc::clone(&authenticator.authorizer),
-            admission: Admission::new(store.clone()),
+            admission: Admission::new(store.clone(), Arc::clone(&authenticator.authorizer)),
             shelf: Shelf::new(store.clone(), about),
             encoder: Encoder::new(clock, Arc::new(openapi::describe)),
             authenticator,

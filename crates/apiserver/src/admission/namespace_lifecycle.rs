@@ -14,15 +14,14 @@ const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 pub(super) fn admit(
     scene: &Scene<'_>,
     attributes: &Attributes<'_>,
-    _object: Option<&mut Value>,
+    object: Option<&Value>,
 ) -> Result<(), Refusal> {
     let gvr = &attributes.resource.gvr;
     let is_namespace = gvr.group.is_empty() && gvr.resource == "namespaces";
     if is_namespace {
         let immortal = IMMORTAL.contains(&attributes.name);
         if attributes.operation == Operation::Delete && immortal {
-            let why = "this namespace may not be deleted";
-            return Err(Box::new(Status::forbidden(&gvr.group_resource(), attributes.name, why)));
+            return Err(attributes.forbid(object, "this namespace may not be deleted"));
         }
         return Ok(());
     }
@@ -32,28 +31,21 @@ pub(super) fn admit(
     if attributes.operation == Operation::Delete || is_review {
         return Ok(());
     }
-    let Some(rev) = scene.store.get(&format!("/registry/namespaces/{namespace}")) else {
+    let Some(found) = scene.store.get(&format!("/registry/namespaces/{namespace}")) else {
         return Err(Box::new(Status::not_found(&GroupResource::new("", "namespaces"), namespace)));
     };
-    if attributes.operation != Operation::Create {
+    let is_terminating = || index::object(&found)["status"]["phase"] == "Terminating";
+    if attributes.operation != Operation::Create || !is_terminating() {
         return Ok(());
     }
-    match index::object(&rev)["status"]["phase"].as_str() {
-        Some("Terminating") => Err(terminating(attributes, namespace)),
-        _ => Ok(()),
-    }
-}
-
-fn terminating(attributes: &Attributes<'_>, namespace: &str) -> Refusal {
     let why = format!(
         "unable to create new content in namespace {namespace} because it is being terminated"
     );
-    let resource = attributes.resource.group_resource();
-    let mut status = Status::forbidden(&resource, attributes.name, why);
+    let mut status = attributes.forbid(object, why);
     status.details.get_or_insert_default().causes.push(Cause {
         reason: "NamespaceTerminating".to_owned(),
         message: format!("namespace {namespace} is being terminated"),
         field: "metadata.namespace".to_owned(),
     });
-    Box::new(status)
+    Err(status)
 }

@@ -5,7 +5,7 @@ mod defaults;
 mod disabled;
 mod image;
 pub(super) mod internal;
-pub(super) mod resources;
+pub(crate) mod resources;
 mod unified_diff;
 pub(super) mod validate;
 mod warnings;

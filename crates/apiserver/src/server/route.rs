@@ -20,6 +20,7 @@ use crate::body::Body;
 use crate::catalog::Catalog;
 use crate::crd;
 use crate::delete::{Delete, Deleted};
+use crate::deprecation;
 use crate::document::{self, Question};
 use crate::draft::{self, Expected, Media, Shape};
 use crate::encode::Answer;
@@ -128,6 +129,7 @@ impl Inner {
             return self.unknown(target);
         };
         let call = Call { server: self, authorized, target, resource: &resource, accept };
+        authorized.warnings.extend(deprecation::warning(&resource));
         call.check_scope()?;
         call.answer(body).await
     }
@@ -415,7 +417,7 @@ impl Call<'_> {
         let body = body.await?;
         let options = self.delete_options(&body)?;
         let deleted = self.deletion(&options).run(&self.target.name).await?;
-        self.release(&deleted).await;
+        self.release(&deleted, &options).await;
         self.settle_definitions().await;
         let code = |gone: bool| match options.orphan_dependents {
             Some(false) if !gone => StatusCode::ACCEPTED,
@@ -459,7 +461,7 @@ impl Call<'_> {
         let deletion = Delete { namespace, ..self.deletion(options) };
         match deletion.run(name).await {
             Ok(deleted) => {
-                self.release(&deleted).await;
+                self.release(&deleted, options).await;
                 Ok(())
             }
             // It went by itself.
@@ -468,13 +470,24 @@ impl Call<'_> {
         }
     }
 
-    /// A Service that is gone needs its addresses and ports no more.
-    async fn release(&self, deleted: &Deleted) {
-        if let Deleted::Object { object, gone: true } = deleted
-            && Services::concern(self.resource)
-        {
-            self.server.services.release(object).await;
+    /// A Service that is gone needs its addresses and ports no more, and nobody is to be sent to
+    /// its endpoints if another one takes its name.
+    async fn release(&self, deleted: &Deleted, options: &DeleteOptions) {
+        let Deleted::Object { object, gone: true } = deleted else { return };
+        if !Services::concern(self.resource) || options.is_dry_run() {
+            return;
         }
+        let options = DeleteOptions::default();
+        let namespace = Some(meta::text(object, "namespace"));
+        let resource = Catalog::endpoints();
+        let endpoints = Delete { resource, namespace, ..self.deletion(&options) };
+        match endpoints.run(meta::text(object, "name")).await {
+            Err(refusal) if refusal.code != 404 => {
+                tracing::warn!(error = refusal.message, "endpoints outlive their service");
+            }
+            _ => {}
+        }
+        self.server.services.release(object).await;
     }
 
     async fn get(&self) -> Result<Response<Body>, Refusal> {

@@ -1,0 +1,223 @@
+//! ResourceQuota: what a namespace may use together.
+//!
+//! The status of a quota says what is used. A write is charged there before it happens, by
+//! compare-and-swap, so that writes at the same time cannot exceed it together. Whatever is
+//! charged in vain, and whatever goes away, is put right when the quota is counted anew, which is
+//! not done here.
+
+mod evaluator;
+mod pod;
+
+use jiff::Timestamp;
+use kubewright_apimachinery::apply::FieldManager;
+use kubewright_store::{Change, Durability};
+use serde_json::{Value, json};
+
+use super::{Attributes, Operation, Scene, items, text};
+use crate::catalog::Catalog;
+use crate::index;
+use crate::kinds::pod_spec::resources::{Amounts, amounts};
+use crate::meta;
+use crate::refusal::{self, Refusal};
+use evaluator::Evaluator;
+
+/// Charges a write to all quotas that it counts for, or refuses it.
+pub(super) async fn charge(
+    scene: &Scene<'_>,
+    attributes: &Attributes<'_>,
+    object: &Value,
+) -> Result<(), Refusal> {
+    let Some(namespace) = attributes.namespace else { return Ok(()) };
+    let Some(evaluator) = Evaluator::of(attributes.resource) else { return Ok(()) };
+    if !evaluator.handles(attributes, object) {
+        return Ok(());
+    }
+    let prefix = format!("/registry/resourcequotas/{namespace}/");
+    let quotas = scene.store.snapshot().range(&prefix, None, None);
+    if quotas.is_empty() {
+        return Ok(());
+    }
+    let request = Request::new(scene, attributes, object, evaluator);
+    // All are asked before any is charged: what one refuses is charged to none.
+    let mut charged = Vec::new();
+    for quota in quotas.iter().filter(|quota| quota.extracted.is_object()) {
+        if request.charge(&index::object(quota))?.is_some() {
+            charged.push(quota.key.clone());
+        }
+    }
+    if attributes.dry_run {
+        return Ok(());
+    }
+    for key in charged {
+        let decide = |current: Option<index::Stored>| {
+            let request = &request;
+            async move { request.change(current.as_ref()) }
+        };
+        scene.store.update(&key, decide).await.map_err(refusal::of_update)?;
+    }
+    Ok(())
+}
+
+/// A write that may count for quotas.
+struct Request<'a> {
+    attributes: &'a Attributes<'a>,
+    object: &'a Value,
+    evaluator: Evaluator,
+    usage: Amounts,
+    /// What the object used before.
+    usage_before: Amounts,
+    now: Timestamp,
+}
+
+impl<'a> Request<'a> {
+    fn new(
+        scene: &Scene<'_>,
+        attributes: &'a Attributes<'a>,
+        object: &'a Value,
+        evaluator: Evaluator,
+    ) -> Self {
+        let usage = evaluator.usage(object, scene.now);
+        let old = attributes.old.filter(|_| attributes.operation == Operation::Update);
+        let usage_before = old.map(|old| evaluator.usage(old, scene.now)).unwrap_or_default();
+        Request { attributes, object, evaluator, usage, usage_before, now: scene.now }
+    }
+
+    /// What becomes of a quota that is there.
+    fn change(&self, current: Option<&index::Stored>) -> Result<Change, Refusal> {
+        let Some(current) = current else { return Ok(Change::Keep) };
+        let live = index::object(current);
+        let Some(used) = self.charge(&live)? else { return Ok(Change::Keep) };
+        let mut quota = live.clone();
+        quota["status"]["used"] = json!(used);
+        let mut quota = track(&live, quota, self.now);
+        // What is charged for is written later, and is not durable before this is.
+        let durability = Durability::Written;
+        Ok(Change::Put { value: Catalog::quotas().to_bytes(&mut quota), ttl: None, durability })
+    }
+
+    /// What a quota counts as used afterwards, if that changes.
+    fn charge(&self, quota: &Value) -> Result<Option<Amounts>, Refusal> {
+        let refuse = |why: String| Err(self.attributes.forbid(Some(self.object), why));
+        let name = meta::text(quota, "name");
+        let hard = amounts(quota["status"].get("hard"));
+        let used = amounts(quota["status"].get("used"));
+        let restricted: Vec<&str> =
+            hard.keys().map(String::as_str).filter(|name| self.evaluator.counts(name)).collect();
+        if restricted.is_empty() || !self.is_in_scope(quota, self.object) {
+            return Ok(None);
+        }
+        if let Err(why) = self.evaluator.check(&restricted, self.object) {
+            return refuse(format!("failed quota: {name}: {why}"));
+        }
+        if restricted.iter().any(|resource| !used.contains_key(*resource)) {
+            let resources = restricted.join(",");
+            return refuse(format!("status unknown for quota: {name}, resources: {resources}"));
+        }
+        let negative: Vec<&str> = self
+            .usage
+            .iter()
+            .filter(|(_, amount)| amount.is_negative())
+            .map(|(resource, _)| resource.as_str())
+            .collect();
+        if !negative.is_empty() {
+            let resources = negative.join(",");
+            return refuse(format!("quota usage is negative for resource(s): {resources}"));
+        }
+        let mut requested = self.delta(quota);
+        requested.retain(|resource, _| hard.contains_key(resource));
+        let mut after = used.clone();
+        for (resource, amount) in &requested {
+            after.entry(resource.clone()).or_default().add(amount);
+        }
+        let exceeded: Vec<&str> = requested
+            .keys()
+            .filter(|resource| after[*resource] > hard[*resource])
+            .map(String::as_str)
+            .collect();
+        // What a status says has happened already.
+        if !exceeded.is_empty() && self.attributes.part != Some("status") {
+            return refuse(format!(
+                "exceeded quota: {name}, requested: {}, used: {}, limited: {}",
+                print(&requested, &exceeded),
+                print(&used, &exceeded),
+                print(&hard, &exceeded)
+            ));
+        }
+        Ok((after != used).then_some(after))
+    }
+
+    /// How much more is used: never less, which is found out when the quota is counted anew.
+    fn delta(&self, quota: &Value) -> Amounts {
+        let mut delta = self.usage.clone();
+        let old = self.attributes.old.filter(|_| self.attributes.operation == Operation::Update);
+        if old.is_some_and(|old| self.is_in_scope(quota, old)) {
+            for (resource, amount) in &mut delta {
+                if let Some(before) = self.usage_before.get(resource) {
+                    amount.sub(before);
+                }
+            }
+        }
+        delta.retain(|_, amount| !amount.is_zero() && !amount.is_negative());
+        delta
+    }
+
+    fn is_in_scope(&self, quota: &Value, object: &Value) -> bool {
+        let scopes = items(&quota["spec"]["scopes"]).iter();
+        let mut exist =
+            scopes.map(|scope| Scope { name: text(scope), operator: EXISTS, values: &[] });
+        let selector = items(&quota["spec"]["scopeSelector"]["matchExpressions"]).iter();
+        let mut select = selector.map(|expression| Scope {
+            name: text(&expression["scopeName"]),
+            operator: text(&expression["operator"]),
+            values: items(&expression["values"]),
+        });
+        exist.all(|scope| self.evaluator.is_in(&scope, object))
+            && select.all(|scope| self.evaluator.is_in(&scope, object))
+    }
+}
+
+/// Upstream charges as a client of itself, which the managed fields show.
+fn track(live: &Value, quota: Value, now: Timestamp) -> Value {
+    let quotas = Catalog::quotas();
+    let reset = quotas.reset(Some("status"));
+    let empty = quotas.empty();
+    let api_version = quotas.gvk.api_version();
+    quotas.with_versions(|versions| {
+        let manager = FieldManager {
+            api_version: &api_version,
+            kind: &quotas.gvk.kind,
+            subresource: "status",
+            versions,
+            reset: &reset,
+            empty: &empty,
+        };
+        manager.update(Some(live), quota, "kube-apiserver", now)
+    })
+}
+
+const EXISTS: &str = "Exists";
+
+/// Which objects a quota counts.
+struct Scope<'a> {
+    name: &'a str,
+    operator: &'a str,
+    values: &'a [Value],
+}
+
+impl Scope<'_> {
+    /// Whether an object with this class is meant; the class is empty if it has none.
+    fn selects(&self, class: &str) -> bool {
+        let is_listed = || self.values.iter().any(|value| value == class);
+        match self.operator {
+            "In" => !class.is_empty() && is_listed(),
+            "NotIn" => class.is_empty() || !is_listed(),
+            EXISTS => !class.is_empty(),
+            _ => class.is_empty(),
+        }
+    }
+}
+
+fn print(amounts: &Amounts, names: &[&str]) -> String {
+    let shown = amounts.iter().filter(|(name, _)| names.contains(&name.as_str()));
+    shown.map(|(name, amount)| format!("{name}={amount}")).collect::<Vec<_>>().join(",")
+}
