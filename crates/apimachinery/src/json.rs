@@ -16,7 +16,7 @@ pub use serde_json::{Map, Number, Value};
 
 pub(crate) use decode::replace_invalid;
 pub use decode::{DEPTH_MAX, DecodeError, Decoded, decode, decode_shaped};
-pub use encode::{go_float, to_string, to_string_pretty, to_vec};
+pub use encode::{append, append_text, go_float, to_string, to_string_pretty, to_vec};
 pub(crate) use printable::is_printable;
 pub use quote::{go_quote, go_quote_byte};
 

@@ -85,13 +85,9 @@ impl Authenticator {
             return Ok(user.clone());
         }
         let mut failed = false;
-        let certified = match parts.extensions.get::<Arc<Peer>>().map(|peer| &peer.shown) {
-            None | Some(Shown::Nothing) => Ok(None),
-            Some(Shown::Trusted(certificate)) => certificate::user(certificate),
-            Some(Shown::Untrusted) => Err(CertificateError::Untrusted),
-        };
-        match certified {
-            Ok(Some(user)) => return Ok(authenticated(user)),
+        let peer = parts.extensions.get::<Arc<Peer>>();
+        match peer.map_or(Ok(None), |peer| certified(peer)) {
+            Ok(Some(user)) => return Ok(user),
             Ok(None) => {}
             Err(error) => {
                 tracing::debug!(error = %error, "certificate refused");
@@ -144,6 +140,19 @@ impl Authenticator {
 }
 
 const INVALID_TOKEN: &str = "invalid bearer token";
+
+/// Whom the other end's certificate stands for.
+fn certified(peer: &Peer) -> Result<Option<User>, CertificateError> {
+    if let Some(user) = peer.certified.get() {
+        return Ok(user.clone());
+    }
+    let user = match &peer.shown {
+        Shown::Nothing => None,
+        Shown::Trusted(certificate) => certificate::user(certificate)?.map(authenticated),
+        Shown::Untrusted => return Err(CertificateError::Untrusted),
+    };
+    Ok(peer.certified.get_or_init(|| user).clone())
+}
 
 /// A user with the group of all who were identified, unless the credential says otherwise.
 fn authenticated(mut user: User) -> User {

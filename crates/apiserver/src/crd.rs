@@ -4,7 +4,7 @@ pub(crate) mod life;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use kubewright_apimachinery::apply::{SameInAllVersions, Schema};
 use kubewright_apimachinery::gvk::{GroupVersionKind, GroupVersionResource};
@@ -147,6 +147,7 @@ pub(crate) fn resources(object: &Value, definition: &Arc<Definition>) -> Vec<Arc
                 schema_hash: hasher.finish(),
                 versions: Arc::clone(&versions),
             }),
+            tracking: OnceLock::new(),
         })
     };
     served.map(resource).collect()

@@ -17,7 +17,7 @@ mod tests;
 mod tls;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -31,6 +31,7 @@ use tracing::{debug, warn};
 use self::connection::Endpoint;
 use self::front::Front;
 use crate::body::Body;
+use crate::user::User;
 
 pub use self::front::REQUEST_LOG;
 pub(crate) use self::front::identified;
@@ -85,6 +86,8 @@ impl Default for Limits {
 pub struct Peer {
     pub address: SocketAddr,
     pub shown: Shown,
+    /// Whom the certificate stands for, if anybody; read for the first request.
+    pub(crate) certified: OnceLock<Option<User>>,
 }
 
 /// Serves until `shutdown`, then ends watches, lets other requests finish within

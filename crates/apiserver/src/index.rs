@@ -160,42 +160,37 @@ pub fn set_resource_version(object: &mut Value, revision: Revision) {
 
 /// The bytes to store: `kind` and `apiVersion` first, then everything but `resourceVersion`.
 pub fn to_bytes(object: &Value) -> Bytes {
-    let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
-    let mut bytes = Vec::with_capacity(512);
-    bytes.extend_from_slice(b"{\"kind\":");
-    bytes.extend_from_slice(json::to_string(&Value::from(text("kind"))).as_bytes());
-    bytes.extend_from_slice(b",\"apiVersion\":");
-    bytes.extend_from_slice(json::to_string(&Value::from(text("apiVersion"))).as_bytes());
+    let mut out = String::with_capacity(1024);
+    for (name, opening) in [("kind", "{\"kind\":"), ("apiVersion", ",\"apiVersion\":")] {
+        out.push_str(opening);
+        json::append_text(&mut out, object.get(name).and_then(Value::as_str).unwrap_or_default());
+    }
     for (key, value) in object.as_object().into_iter().flatten() {
         if matches!(key.as_str(), "kind" | "apiVersion") {
             continue;
         }
-        bytes.push(b',');
-        bytes.extend_from_slice(json::to_string(&Value::from(key.as_str())).as_bytes());
-        bytes.push(b':');
+        out.push(',');
+        json::append_text(&mut out, key);
+        out.push(':');
         match value {
             Value::Object(metadata) if key == "metadata" => {
-                bytes.push(b'{');
-                let mut first = true;
-                for (key, value) in metadata {
-                    if key == "resourceVersion" {
-                        continue;
+                out.push('{');
+                let kept = metadata.iter().filter(|(key, _)| *key != "resourceVersion");
+                for (n, (key, value)) in kept.enumerate() {
+                    if n > 0 {
+                        out.push(',');
                     }
-                    if !first {
-                        bytes.push(b',');
-                    }
-                    first = false;
-                    bytes.extend_from_slice(json::to_string(&Value::from(key.as_str())).as_bytes());
-                    bytes.push(b':');
-                    bytes.extend_from_slice(&json::to_vec(value));
+                    json::append_text(&mut out, key);
+                    out.push(':');
+                    json::append(&mut out, value);
                 }
-                bytes.push(b'}');
+                out.push('}');
             }
-            value => bytes.extend_from_slice(&json::to_vec(value)),
+            value => json::append(&mut out, value),
         }
     }
-    bytes.push(b'}');
-    Bytes::from(bytes)
+    out.push('}');
+    Bytes::from(out)
 }
 
 /// Reads a value that is in our form already.

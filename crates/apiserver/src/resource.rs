@@ -2,7 +2,7 @@
 //!
 //! One row per served version. Handlers of requests know resources only through this.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kubewright_apimachinery::apply::SameInAllVersions;
 use kubewright_apimachinery::builtin;
@@ -14,6 +14,7 @@ use kubewright_store::Key;
 
 use crate::index::PREFIX;
 use crate::kinds::{self, Field, Rules};
+use crate::strategy::Tracking;
 
 /// A resource in one version of its group.
 #[derive(Debug)]
@@ -30,6 +31,7 @@ pub struct Resource {
     /// Where its objects are kept, with a slash at the end: `/registry/pods/`.
     pub prefix: String,
     pub origin: Origin,
+    pub(crate) tracking: OnceLock<Tracking>,
 }
 
 /// Who defined a resource.
@@ -94,6 +96,7 @@ impl Resource {
                 rules: kinds::rules(row.group, row.kind).unwrap_or(&PLAIN),
                 fields: kinds::rules(hub.group, row.kind).unwrap_or(&PLAIN).fields,
             }),
+            tracking: OnceLock::new(),
         }
     }
 

@@ -1,6 +1,8 @@
 //! The `scale` of a workload or a custom resource: how many replicas there should be, seen and set
 //! without knowing anything else of it.
 
+use std::sync::OnceLock;
+
 use kubewright_apimachinery::apply::{self, PathElement, ReplicasPaths};
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::conversion::scale::{self, Paths};
@@ -65,6 +67,7 @@ pub(crate) fn resource(parent: &Resource) -> Resource {
         namespaced: parent.namespaced,
         prefix: parent.prefix.clone(),
         origin: Origin::Builtin(Builtin { row, kind, hub: kind, rules: &PLAIN, fields: &[] }),
+        tracking: OnceLock::new(),
     }
 }
 

@@ -19,6 +19,16 @@ use crate::index::{self, Index};
 use crate::kinds::Context;
 use crate::resource::{Custom, Origin, Resource};
 
+/// What every write of a resource needs to know of it, made by the first.
+#[derive(Debug)]
+pub(crate) struct Tracking {
+    /// An object of this kind in which nothing is set.
+    pub(crate) empty: Value,
+    /// By endpoint.
+    reset: Vec<(Option<&'static str>, ResetFields)>,
+    none: ResetFields,
+}
+
 impl Resource {
     /// Fills in what a client left out.
     pub(crate) fn default(&self, object: &mut Value) {
@@ -216,8 +226,25 @@ impl Resource {
         }
     }
 
-    /// An object of this kind in which nothing is set.
-    pub(crate) fn empty(&self) -> Value {
+    /// What the record of who owns which field starts from.
+    pub(crate) fn tracking(&self) -> &Tracking {
+        self.tracking.get_or_init(|| {
+            let parts: Vec<&'static str> = match &self.origin {
+                Origin::Builtin(builtin) => {
+                    builtin.rules.parts.iter().map(|(name, _)| *name).collect()
+                }
+                Origin::Custom(_) => vec!["status"],
+            };
+            let endpoints = [None].into_iter().chain(parts.into_iter().map(Some));
+            Tracking {
+                empty: self.empty(),
+                reset: endpoints.map(|part| (part, self.reset(part))).collect(),
+                none: ResetFields::none(),
+            }
+        })
+    }
+
+    fn empty(&self) -> Value {
         let bare = json!({"kind": self.gvk.kind, "apiVersion": self.gvk.api_version()});
         match &self.origin {
             Origin::Builtin(builtin) => {
@@ -227,8 +254,7 @@ impl Resource {
         }
     }
 
-    /// The fields that a write through this endpoint has no say over.
-    pub(crate) fn reset(&self, part: Option<&str>) -> ResetFields {
+    fn reset(&self, part: Option<&str>) -> ResetFields {
         match &self.origin {
             Origin::Builtin(builtin) => {
                 let fields = match part {
@@ -254,6 +280,14 @@ impl Resource {
             }
             Origin::Custom(custom) => custom.reset(part),
         }
+    }
+}
+
+impl Tracking {
+    /// The fields that a write through this endpoint has no say over.
+    pub(crate) fn reset(&self, part: Option<&str>) -> &ResetFields {
+        let found = self.reset.iter().find(|(known, _)| *known == part);
+        found.map_or(&self.none, |(_, reset)| reset)
     }
 }
 

@@ -474,8 +474,7 @@ impl Write<'_> {
 
     pub(crate) fn with_manager<T>(&self, use_it: impl FnOnce(&FieldManager<'_>) -> T) -> T {
         let resource = self.resource;
-        let reset = resource.reset(self.part);
-        let empty = resource.empty();
+        let tracking = resource.tracking();
         let api_version = resource.gvk.api_version();
         resource.with_versions(|versions| {
             use_it(&FieldManager {
@@ -483,8 +482,8 @@ impl Write<'_> {
                 kind: &resource.gvk.kind,
                 subresource: self.part.unwrap_or_default(),
                 versions,
-                reset: &reset,
-                empty: &empty,
+                reset: tracking.reset(self.part),
+                empty: &tracking.empty,
             })
         })
     }

@@ -9,6 +9,20 @@ pub fn to_string(value: &Value) -> String {
     writer.out
 }
 
+/// Writes [`to_string`] of a value behind what `out` holds.
+pub fn append(out: &mut String, value: &Value) {
+    let mut writer = Writer { out: std::mem::take(out), indent: None };
+    writer.value(value, 0);
+    *out = writer.out;
+}
+
+/// Writes a text as JSON behind what `out` holds.
+pub fn append_text(out: &mut String, text: &str) {
+    let mut writer = Writer { out: std::mem::take(out), indent: None };
+    writer.string(text);
+    *out = writer.out;
+}
+
 /// [`to_string`] as bytes.
 pub fn to_vec(value: &Value) -> Vec<u8> {
     to_string(value).into_bytes()
@@ -166,19 +180,23 @@ impl Writer {
     fn string(&mut self, text: &str) {
         self.out.push('"');
         let mut written = 0;
-        for (at, character) in text.char_indices() {
-            let escape = match character {
-                '"' => "\\\"",
-                '\\' => "\\\\",
-                '\u{8}' => "\\b",
-                '\u{c}' => "\\f",
-                '\n' => "\\n",
-                '\r' => "\\r",
-                '\t' => "\\t",
-                '\0'..='\u{1f}' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => "",
+        let bytes = text.as_bytes();
+        for (at, byte) in bytes.iter().enumerate() {
+            let escape = match byte {
+                b'"' => "\\\"",
+                b'\\' => "\\\\",
+                0x08 => "\\b",
+                0x0c => "\\f",
+                b'\n' => "\\n",
+                b'\r' => "\\r",
+                b'\t' => "\\t",
+                0x00..=0x1f | b'<' | b'>' | b'&' => "",
+                // U+2028 and U+2029, which end lines in JavaScript.
+                0xe2 if matches!(bytes[at + 1..], [0x80, 0xa8 | 0xa9, ..]) => "",
                 _ => continue,
             };
             self.out.push_str(&text[written..at]);
+            let character = text[at..].chars().next().expect("one begins here");
             match escape {
                 "" => self.out.push_str(&format!("\\u{:04x}", u32::from(character))),
                 short => self.out.push_str(short),

@@ -1,6 +1,7 @@
 //! Identities: who is believed to be whom.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use http::Request;
@@ -110,7 +111,7 @@ fn certified(subject: &[(rcgen::DnType, &str)]) -> Arc<Peer> {
     }
     let certificate = params.self_signed(&key).expect("signed").der().clone();
     let address = ([127, 0, 0, 1], 1).into();
-    Arc::new(Peer { address, shown: Shown::Trusted(certificate) })
+    Arc::new(Peer { address, shown: Shown::Trusted(certificate), certified: OnceLock::new() })
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -115,7 +115,7 @@ where
         let (_, session) = stream.get_ref();
         // Once for all requests: who shows a certificate seldom has a connection for a year.
         let shown = self.tls.judge(session.peer_certificates().unwrap_or_default());
-        let peer = Arc::new(Peer { address, shown });
+        let peer = Arc::new(Peer { address, shown, certified: OnceLock::new() });
         let is_h2 = session.alpn_protocol() == Some(b"h2");
 
         let traffic = Arc::new(Traffic::default());
