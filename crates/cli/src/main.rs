@@ -9,6 +9,9 @@ use std::time::Instant;
 
 use clap::{Parser, Subcommand};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Build, test and run Kubernetes operators.
 #[derive(Parser)]
 #[command(name = "kubewright", version)]

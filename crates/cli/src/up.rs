@@ -88,6 +88,7 @@ pub(crate) fn run(args: Args, started: Instant) -> Result<ExitCode> {
         rustix::process::setsid().context("leave the terminal")?;
     }
     log(args.verbose);
+    keep_pages_small();
     let options = options(&args)?;
     let Node::None = args.node;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -178,6 +179,13 @@ fn log(verbose: bool) {
     let usual = if verbose { "info" } else { "warn" };
     let filter = EnvFilter::try_from_env("KUBEWRIGHT_LOG").unwrap_or_else(|_| usual.into());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+}
+
+/// Most clusters are a few megabytes, which huge pages would make three times as many.
+fn keep_pages_small() {
+    // Where it cannot be helped, a cluster takes more memory and works all the same.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
 fn options(args: &Args) -> Result<Options> {
