@@ -51,3 +51,17 @@ pub(crate) fn processor_time_of(pid: u32) -> Result<Duration> {
     }
     Ok(Duration::from_nanos(nanoseconds))
 }
+
+/// The memory of a process that is in RAM.
+pub(crate) fn resident_bytes(pid: u32) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).context("read the status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    Ok(kilobytes.context("read the resident size")? * 1024)
+}
+
+/// How many processes wanted to run, on average over 1, 5 and 15 minutes.
+pub(crate) fn load_average() -> Result<String> {
+    let text = fs::read_to_string("/proc/loadavg").context("read the load average")?;
+    Ok(text.split(' ').take(3).collect::<Vec<_>>().join(", "))
+}

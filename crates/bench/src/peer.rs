@@ -16,11 +16,16 @@ pub(crate) fn find(named: Option<&Path>) -> Option<PathBuf> {
     if let Some(named) = named {
         return Some(named.to_owned());
     }
-    let assets = match env::var_os("KUBEWRIGHT_UPSTREAM_ASSETS") {
-        Some(assets) => PathBuf::from(assets),
-        None => cache()?.join("upstream").join(UPSTREAM),
-    };
-    Some(assets.join("etcd")).filter(|binary| binary.exists())
+    Some(assets(None)?.join("etcd")).filter(|binary| binary.exists())
+}
+
+/// The folder of upstream's programs: the one named, else where they are built.
+pub(crate) fn assets(named: Option<&Path>) -> Option<PathBuf> {
+    match (named, env::var_os("KUBEWRIGHT_UPSTREAM_ASSETS")) {
+        (Some(named), _) => Some(named.to_owned()),
+        (None, Some(assets)) => Some(PathBuf::from(assets)),
+        (None, None) => Some(cache()?.join("upstream").join(UPSTREAM)),
+    }
 }
 
 /// Where this program may keep files for the user.
@@ -55,6 +60,10 @@ impl Etcd {
         Ok(Self { child, endpoint })
     }
 
+    pub(crate) fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -85,7 +94,7 @@ pub(crate) fn version(binary: &Path) -> Result<String> {
     Ok(format!("etcd {}", version.unwrap_or("of unknown version").trim()))
 }
 
-fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0").context("find a free port")?;
     Ok(listener.local_addr().context("find a free port")?.port())
 }

@@ -207,7 +207,7 @@ pub(crate) fn config() -> Config<()> {
     Config::new(|_, _| (), resource, move || start.elapsed())
 }
 
-fn scratch(named: Option<&Path>) -> Result<TempDir> {
+pub(crate) fn scratch(named: Option<&Path>) -> Result<TempDir> {
     let parent = match named {
         Some(dir) => dir.to_owned(),
         None => peer::cache().context("find the user's cache; --dir names another place")?,
@@ -217,6 +217,6 @@ fn scratch(named: Option<&Path>) -> Result<TempDir> {
         .with_context(|| format!("write {}", parent.display()))
 }
 
-fn directory(scratch: &Path) -> Result<TempDir> {
+pub(crate) fn directory(scratch: &Path) -> Result<TempDir> {
     TempDir::new_in(scratch).context("make a directory")
 }

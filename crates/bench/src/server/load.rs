@@ -1,0 +1,250 @@
+//! What is asked of a server: the same of every one, closed loops of clients that wait for answers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::{BodyExt as _, Full};
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+
+use super::client::{Client, get, request};
+use super::site::Site;
+use crate::table::median;
+
+/// How many objects there are while memory, reads and lists are measured.
+pub(super) const OBJECTS: usize = 5_000;
+pub(super) const DELETED: usize = 5_500;
+const CLIENTS: usize = 32;
+const WATCHERS: usize = 200;
+const EVENTS: usize = 500;
+/// More than there are clients, so that no two of them are at the same object.
+const TARGETS: usize = 200;
+const LISTS: usize = 5;
+
+const JSON: &str = "application/json";
+const APPLY: &str = "application/apply-patch+yaml";
+const MERGE: &str = "application/merge-patch+json";
+
+/// How fast something was done.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Speed {
+    pub(super) per_second: f64,
+    /// Seconds of processor time of the server for each.
+    pub(super) processor: f64,
+}
+
+#[derive(Clone, Copy)]
+enum Until {
+    Count(usize),
+    Elapsed(Duration),
+}
+
+pub(super) async fn prepare(site: &Site) -> Result<()> {
+    let mut client = site.endpoint.connect().await?;
+    for name in ["bench", "apply", "status", "watch", "delete"] {
+        let body = format!(r#"{{"metadata":{{"name":"{name}"}}}}"#);
+        client.send(request(Method::POST, "/api/v1/namespaces", JSON, body)).await?;
+    }
+    Ok(())
+}
+
+/// Creates [`OBJECTS`] objects of a kilobyte.
+pub(super) async fn creates(site: &Site) -> Result<Speed> {
+    fill(site, "bench", OBJECTS).await
+}
+
+/// Reads one object over and over.
+pub(super) async fn reads(site: &Site, duration: Duration) -> Result<Speed> {
+    let path = format!("/api/v1/namespaces/bench/configmaps/{}", name(7));
+    spread(site, Until::Elapsed(duration), move |_| get(&path)).await
+}
+
+/// Lists all objects, or the half with a label.
+pub(super) async fn list(site: &Site, by_label: bool) -> Result<Duration> {
+    let selector = if by_label { "?labelSelector=half%3D1" } else { "" };
+    let path = format!("/api/v1/namespaces/bench/configmaps{selector}");
+    let expected = if by_label { OBJECTS / 2 } else { OBJECTS };
+    let mut client = site.endpoint.connect().await?;
+    let mut times = Vec::new();
+    for _ in 0..LISTS {
+        let start = Instant::now();
+        let list = client.read(get(&path)).await?;
+        times.push(start.elapsed());
+        let found = memchr::memmem::find_iter(&list, b"\"creationTimestamp\"").count();
+        ensure!(found == expected, "a list of {expected} objects has {found}");
+    }
+    Ok(median(&times))
+}
+
+/// Applies ConfigMaps that exist already, each time with other data.
+pub(super) async fn applies(site: &Site, duration: Duration) -> Result<Speed> {
+    let apply = |number: usize| {
+        let name = name(number % TARGETS);
+        let path =
+            format!("/api/v1/namespaces/apply/configmaps/{name}?fieldManager=bench&force=true");
+        let body = format!(
+            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}","labels":{{"half":"1"}}}},"data":{{"number":"{number}","payload":"{}"}}}}"#,
+            payload()
+        );
+        request(Method::PATCH, &path, APPLY, body)
+    };
+    spread(site, Until::Count(TARGETS), apply).await?;
+    spread(site, Until::Elapsed(duration), move |number| apply(number + TARGETS)).await
+}
+
+/// Patches the status of Deployments.
+pub(super) async fn patches(site: &Site, duration: Duration) -> Result<Speed> {
+    let deployments = "/apis/apps/v1/namespaces/status/deployments";
+    let create = move |number: usize| {
+        let name = name(number);
+        let body = format!(
+            r#"{{"metadata":{{"name":"{name}"}},"spec":{{"replicas":3,"selector":{{"matchLabels":{{"app":"{name}"}}}},"template":{{"metadata":{{"labels":{{"app":"{name}"}}}},"spec":{{"containers":[{{"name":"main","image":"registry.k8s.io/pause:3.10","ports":[{{"containerPort":8080}}],"resources":{{"requests":{{"cpu":"100m","memory":"64Mi"}}}}}}]}}}}}}}}"#
+        );
+        request(Method::POST, deployments, JSON, body)
+    };
+    spread(site, Until::Count(TARGETS), create).await?;
+    let patch = move |number: usize| {
+        let path = format!("{deployments}/{}/status?fieldManager=bench", name(number % TARGETS));
+        let body = format!(r#"{{"status":{{"observedGeneration":{number},"replicas":3}}}}"#);
+        request(Method::PATCH, &path, MERGE, body)
+    };
+    spread(site, Until::Elapsed(duration), patch).await
+}
+
+/// Creates objects while many watch; counts what they were told of.
+pub(super) async fn watch(site: &Site) -> Result<Speed> {
+    let mut watchers = JoinSet::new();
+    let begun = Arc::new(Barrier::new(WATCHERS + 1));
+    for _ in 0..WATCHERS {
+        let (endpoint, begun) = (site.endpoint.clone(), Arc::clone(&begun));
+        watchers.spawn(async move {
+            let mut client = endpoint.connect().await?;
+            let opened = client.open(get("/api/v1/namespaces/watch/configmaps?watch=1")).await;
+            begun.wait().await;
+            let mut body = opened?;
+            let mut events = 0;
+            // Upstream ends the watches of clients that it finds too slow.
+            while events < EVENTS
+                && let Some(frame) = body.frame().await
+            {
+                let data = frame?.into_data().unwrap_or_default();
+                events += memchr::memchr_iter(b'\n', &data).count();
+            }
+            anyhow::Ok((events, Instant::now()))
+        });
+    }
+    begun.wait().await;
+    let start = Instant::now();
+    let used = site.processor_time()?;
+    fill(site, "watch", EVENTS).await?;
+    let (mut end, mut deliveries) = (start, 0);
+    while let Some(watcher) = watchers.join_next().await {
+        let (events, at) = watcher.context("a watcher does not panic")??;
+        deliveries += events;
+        end = end.max(at);
+    }
+    let used = site.processor_time()? - used;
+    let missed = WATCHERS * EVENTS - deliveries;
+    if missed > 0 {
+        eprintln!("  {missed} events were not delivered: their watches were ended");
+    }
+    let deliveries = deliveries as f64;
+    Ok(Speed {
+        per_second: deliveries / (end - start).as_secs_f64(),
+        processor: used.as_secs_f64() / deliveries,
+    })
+}
+
+pub(super) async fn delete_collection(site: &Site) -> Result<Duration> {
+    fill(site, "delete", DELETED).await?;
+    let mut client = site.endpoint.connect().await?;
+    let start = Instant::now();
+    let path = "/api/v1/namespaces/delete/configmaps";
+    client.send(request(Method::DELETE, path, JSON, Bytes::new())).await?;
+    Ok(start.elapsed())
+}
+
+async fn fill(site: &Site, namespace: &'static str, objects: usize) -> Result<Speed> {
+    let path = format!("/api/v1/namespaces/{namespace}/configmaps");
+    spread(site, Until::Count(objects), move |number| {
+        request(Method::POST, &path, JSON, object(number))
+    })
+    .await
+}
+
+/// Lets [`CLIENTS`] clients send numbered requests, each its next one when the last is answered.
+async fn spread(
+    site: &Site,
+    until: Until,
+    make: impl Fn(usize) -> Request<Full<Bytes>> + Send + Sync + 'static,
+) -> Result<Speed> {
+    let mut clients: Vec<Client> = Vec::new();
+    for _ in 0..CLIENTS {
+        clients.push(site.endpoint.connect().await?);
+    }
+    let make = Arc::new(make);
+    let next = Arc::new(AtomicUsize::new(0));
+    let done = Arc::new(AtomicUsize::new(0));
+    let used = site.processor_time()?;
+    let start = Instant::now();
+    let mut tasks = JoinSet::new();
+    for mut client in clients {
+        let (make, next, done) = (Arc::clone(&make), Arc::clone(&next), Arc::clone(&done));
+        tasks.spawn(async move {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let over = match until {
+                    Until::Count(count) => number >= count,
+                    Until::Elapsed(duration) => start.elapsed() >= duration,
+                };
+                if over {
+                    return anyhow::Ok(client);
+                }
+                client.send(make(number)).await?;
+                done.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+    // Connections end after the clock has stopped.
+    let mut clients = Vec::new();
+    while let Some(client) = tasks.join_next().await {
+        clients.push(client.context("a client does not panic")??);
+    }
+    let elapsed = start.elapsed();
+    let used = site.processor_time()? - used;
+    let done = done.load(Ordering::Relaxed) as f64;
+    Ok(Speed { per_second: done / elapsed.as_secs_f64(), processor: used.as_secs_f64() / done })
+}
+
+fn name(number: usize) -> String {
+    format!("object-{number:05}")
+}
+
+fn object(number: usize) -> String {
+    format!(
+        r#"{{"metadata":{{"name":"{}","labels":{{"half":"{}"}}}},"data":{{"payload":"{}"}}}}"#,
+        name(number),
+        number % 2,
+        payload()
+    )
+}
+
+/// As long as makes a whole object some kilobyte.
+fn payload() -> &'static str {
+    const PAYLOAD: [u8; 700] = [b'x'; 700];
+    std::str::from_utf8(&PAYLOAD).expect("it is ASCII")
+}
+
+/// What a server answers to a read of an object.
+pub(super) fn object_as_read() -> Bytes {
+    let text = format!(
+        r#"{{"kind":"ConfigMap","apiVersion":"v1","metadata":{{"name":"{}","namespace":"bench","uid":"6f1d2c1e-3b7a-4f0e-9d5b-2a8c4e6f0a1b","resourceVersion":"1234","creationTimestamp":"2026-01-01T00:00:00Z","labels":{{"half":"1"}},"managedFields":[{{"manager":"unknown","operation":"Update","apiVersion":"v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{{"f:data":{{".":{{}},"f:payload":{{}}}},"f:metadata":{{"f:labels":{{".":{{}},"f:half":{{}}}}}}}}}}]}},"data":{{"payload":"{}"}}}}"#,
+        name(7),
+        payload()
+    );
+    Bytes::from(text + "\n")
+}

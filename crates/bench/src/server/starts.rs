@@ -1,0 +1,40 @@
+//! How long a cluster in memory takes to start, for tests that want one each.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use kubewright_cluster::{Clock, Cluster, Config, Storage};
+
+use crate::table::median;
+
+const CLUSTERS: usize = 20;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {}
+
+/// Of a fresh process: the first start and the median of later ones, in seconds.
+pub(super) fn measure() -> Result<(f64, f64)> {
+    let program = std::env::current_exe().context("find this program")?;
+    let output = Command::new(program).arg("starts").output().context("start clusters")?;
+    let text = String::from_utf8(output.stdout).context("read figures")?;
+    let mut figures = text.split_whitespace().map(|figure| figure.parse::<f64>());
+    let mut next = || figures.next().context("read figures")?.context("read figures");
+    Ok((next()?, next()?))
+}
+
+/// The fresh process.
+pub(crate) fn run(_: Arguments) -> Result<()> {
+    let runtime = tokio::runtime::Runtime::new().context("start a runtime")?;
+    let mut times = Vec::new();
+    for _ in 0..=CLUSTERS {
+        let start = Instant::now();
+        let config = Config { storage: Storage::Memory, listen: None, clock: Clock::System };
+        let cluster = runtime.block_on(Cluster::start(config))?;
+        times.push(start.elapsed());
+        runtime.block_on(cluster.shutdown());
+    }
+    let later: Duration = median(&times[1..]);
+    println!("{} {}", times[0].as_secs_f64(), later.as_secs_f64());
+    Ok(())
+}
