@@ -179,8 +179,7 @@ impl<'a> Request<'a> {
 /// Upstream charges as a client of itself, which the managed fields show.
 fn track(live: &Value, quota: Value, now: Timestamp) -> Value {
     let quotas = Catalog::quotas();
-    let reset = quotas.reset(Some("status"));
-    let empty = quotas.empty();
+    let tracking = quotas.tracking();
     let api_version = quotas.gvk.api_version();
     quotas.with_versions(|versions| {
         let manager = FieldManager {
@@ -188,8 +187,8 @@ fn track(live: &Value, quota: Value, now: Timestamp) -> Value {
             kind: &quotas.gvk.kind,
             subresource: "status",
             versions,
-            reset: &reset,
-            empty: &empty,
+            reset: tracking.reset(Some("status")),
+            empty: &tracking.empty,
         };
         manager.update(Some(live), quota, "kube-apiserver", now)
     })
