@@ -127,7 +127,7 @@ pub(super) async fn watch(site: &Site) -> Result<Speed> {
             begun.wait().await;
             let mut body = opened?;
             let mut events = 0;
-            // Upstream ends the watches of clients that it finds too slow.
+            // A server may end the watch of a client that is too slow for it.
             while events < EVENTS
                 && let Some(frame) = body.frame().await
             {
