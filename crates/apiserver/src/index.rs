@@ -3,7 +3,8 @@
 //! A value is JSON: the object in its hub version, with `kind` and `apiVersion`, without
 //! `resourceVersion`, which is the revision itself and is spliced in when the object is sent. A
 //! stock kube-apiserver on the same etcd reads such values, and leaves others behind (protobuf,
-//! another order of fields): these are brought into our form when they come into memory.
+//! another order of fields, older versions): [`crate::foreign`] brings these into our form when they
+//! come into memory.
 
 #[cfg(test)]
 mod tests;
@@ -13,11 +14,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use kubewright_apimachinery::{json, proto};
+use kubewright_apimachinery::json;
 use kubewright_store::{Key, Rev, Revision};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+use crate::foreign;
 
 /// The store as the server has it.
 pub type Store = kubewright_store::Store<Index>;
@@ -71,11 +74,13 @@ struct Object<'a> {
 
 /// Looks at a value as it comes into memory. Whatever is no object of ours is kept as it is.
 pub fn extract(_key: &Key, value: &Bytes) -> Index {
-    if let Some(index) = ours(value) {
+    if !foreign::is_outdated(value)
+        && let Some(index) = ours(value)
+    {
         return index;
     }
-    let Some(bytes) = normalized(value) else { return Index::default() };
-    let foreign = Bytes::from(bytes);
+    let Some(object) = foreign::read(value) else { return Index::default() };
+    let foreign = to_bytes(&object);
     match ours(&foreign) {
         Some(index) => Index { foreign: Some(foreign), ..index },
         None => Index::default(),
@@ -225,16 +230,6 @@ fn type_meta_end(value: &[u8]) -> Option<usize> {
         at += start.len() + rest.iter().position(|byte| *byte == b'"')? + 1;
     }
     (value.get(at) == Some(&b',')).then_some(at + 1)
-}
-
-/// Brings what another server stored into our form.
-fn normalized(value: &[u8]) -> Option<Vec<u8>> {
-    let mut object = match value.first()? {
-        b'{' => json::decode(value).ok()?.value,
-        _ => proto::decode(value).ok()?,
-    };
-    object.get_mut("metadata")?.as_object_mut()?.shift_remove("resourceVersion");
-    Some(to_bytes(&object).to_vec())
 }
 
 impl Labels {

@@ -74,6 +74,7 @@ use serde_json::Value;
 use crate::user::User;
 
 pub(crate) use api_service::local_condition;
+pub(crate) use job::label as label_job;
 
 /// The rules of one kind.
 pub struct Rules {

@@ -16,6 +16,7 @@ pub mod document;
 mod draft;
 pub mod edge;
 pub mod encode;
+mod foreign;
 pub mod genesis;
 pub mod index;
 pub mod kinds;

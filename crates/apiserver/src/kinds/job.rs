@@ -73,7 +73,7 @@ fn default(object: &mut Value) {
 
 /// A job without labels has those of its pods, generated ones too. That makes this no default like
 /// the others, which come before there are any.
-fn label(object: &mut Value) {
+pub(crate) fn label(object: &mut Value) {
     let labels = object["spec"]["template"]["metadata"]["labels"].clone();
     if !labels.is_null() {
         edit::fill(&mut object["metadata"], "labels", labels);
