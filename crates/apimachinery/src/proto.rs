@@ -117,6 +117,12 @@ pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
     decode::object(kind.ty(), envelope.raw, Some((&envelope.api_version, &envelope.kind)))
 }
 
+/// The `apiVersion` and `kind` that an object says it is of, whatever may be wrong with the rest.
+pub fn type_of(bytes: &[u8]) -> Option<(String, String)> {
+    let Envelope { api_version, kind, .. } = open(bytes).ok()?;
+    (!api_version.is_empty() && !kind.is_empty()).then_some((api_version, kind))
+}
+
 /// The message of a value without an envelope, as nested objects and raw streams have it.
 pub fn encode_message(ty: &'static Type, value: &Value) -> Result<Vec<u8>, EncodeError> {
     encode::message(ty, value)

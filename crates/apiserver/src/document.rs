@@ -109,6 +109,13 @@ pub fn hash(content: &[u8]) -> String {
     format!("{:X}", Bytes::copy_from_slice(&Sha512::digest(content)))
 }
 
+/// What is said of a request that cannot be read at all.
+pub fn bad_request() -> Response<Bytes> {
+    let mut response = respond("text/plain; charset=utf-8", "400 Bad Request");
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response
+}
+
 /// What there is at a path that nobody knows.
 pub fn page_not_found() -> Response<Bytes> {
     let mut response = respond("text/plain; charset=utf-8", "404 page not found\n");

@@ -36,10 +36,11 @@ pub(crate) enum Media {
 impl Media {
     /// The media type of a body; without one it is JSON. Custom resources have no protobuf.
     pub(crate) fn of(headers: &HeaderMap, takes_protobuf: bool) -> Result<Media, Refusal> {
-        let media = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let media = media.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        let given = headers.get(CONTENT_TYPE).map(|value| value.to_str().unwrap_or(";"));
+        let given = given.filter(|value| !value.is_empty()).unwrap_or(JSON);
+        let media = given.split(';').next().unwrap_or_default().trim();
         match media.to_ascii_lowercase().as_str() {
-            "" | "*/*" | JSON => Ok(Media::Json),
+            "*/*" | JSON => Ok(Media::Json),
             YAML => Ok(Media::Yaml),
             PROTOBUF if takes_protobuf => Ok(Media::Protobuf),
             _ => {
@@ -106,7 +107,10 @@ pub(crate) fn decode(
     let unread = |why: &dyn std::fmt::Display| Box::new(Status::unrecognized(kind, why, body));
     let Decoded { value, violations } = match media {
         Media::Protobuf => {
-            let value = proto::decode(body).map_err(|error| unread(&error))?;
+            let value = proto::decode(body).map_err(|error| match proto::type_of(body) {
+                Some((api_version, kind)) => misfit(&api_version, kind, expected.gvk, &error),
+                None => unread(&error),
+            })?;
             Decoded { value, violations: Vec::new() }
         }
         Media::Yaml if !yaml::is_json(body) => decode_yaml(body).map_err(|error| unread(&error))?,
@@ -165,17 +169,48 @@ fn identify(
     let why = match is_known {
         // Upstream decodes any kind it knows, and fails to put it where it should go.
         true => format!(
-            "converting ({}).{} to ({}).{}: unknown conversion",
-            found.version, found.kind, expected.version, expected.kind
+            "converting ({}.{}) to ({}.{}): unknown conversion",
+            found.version,
+            found.kind,
+            package(&expected.group),
+            expected.kind
         ),
-        false => format!(
-            "no kind {} is registered for version {} in scheme {}",
-            json::go_quote(&found.kind),
-            json::go_quote(&found.api_version()),
-            json::go_quote("pkg/api/legacyscheme/scheme.go:30"),
-        ),
+        false => unregistered(&found),
     };
     Err(Box::new(Status::undecodable(&found, &expected.kind, why)))
+}
+
+/// What is said of a protobuf message that does not fit what its envelope says it is.
+fn misfit(
+    api_version: &str,
+    kind: String,
+    expected: &GroupVersionKind,
+    error: &proto::DecodeError,
+) -> Refusal {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let found = GroupVersionKind::new(group, version, kind);
+    let why = match error {
+        proto::DecodeError::UnknownKind { .. } => unregistered(&found),
+        error => error.to_string(),
+    };
+    Box::new(Status::undecodable(&found, &expected.kind, why))
+}
+
+fn unregistered(found: &GroupVersionKind) -> String {
+    format!(
+        "no kind {} is registered for version {} in scheme {}",
+        json::go_quote(&found.kind),
+        json::go_quote(&found.api_version()),
+        json::go_quote("pkg/api/legacyscheme/scheme.go:30"),
+    )
+}
+
+/// Where upstream has the types of a group that all its versions are converted to.
+fn package(group: &str) -> &str {
+    match group.split('.').next() {
+        Some("") | None => "core",
+        Some(first) => first,
+    }
 }
 
 /// Brings a tree into the form of its kind.

@@ -133,6 +133,14 @@ impl Resource {
         }
     }
 
+    /// Whether there is such an endpoint below its objects.
+    pub fn knows_part(&self, part: &str) -> bool {
+        match &self.origin {
+            Origin::Builtin(builtin) => builtin.row.subresources.iter().any(|row| row.name == part),
+            Origin::Custom(_) => self.has_part(part, "get"),
+        }
+    }
+
     /// Whether an endpoint below its objects can be asked to do this.
     pub fn has_part(&self, part: &str, verb: &str) -> bool {
         match &self.origin {

@@ -28,6 +28,7 @@ use crate::begin;
 use crate::body::Body;
 use crate::crd::{self, Shelf};
 use crate::discovery;
+use crate::document;
 use crate::edge;
 use crate::encode::{self, Encoder};
 use crate::genesis;
@@ -37,7 +38,7 @@ use crate::openapi;
 use crate::query::Query;
 use crate::refusal::Refusal;
 use crate::services::Services;
-use crate::target::Target;
+use crate::target::{self, Target};
 use crate::user::User;
 use crate::warnings::Warnings;
 
@@ -153,6 +154,9 @@ impl Inner {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        if target::unescape(parts.uri.path()).is_none() {
+            return Ok(document::bad_request().map(Body::from));
+        }
         let user = self.authenticator.identify(&parts)?;
         edge::identified(&parts.extensions, &user)?;
         let authorized = self.permit(user, parts)?;

@@ -21,15 +21,9 @@ pub(crate) struct Services {
     families: Families,
 }
 
-/// As other objects are stored; nothing is asked of it that is not an object.
-const STORED: Form = Form {
-    encode: index::to_bytes,
-    decode: |bytes| {
-        let bytes = bytes::Bytes::copy_from_slice(bytes);
-        let index = index::extract(&kubewright_store::Key::from(""), &bytes);
-        index.is_object().then(|| serde_json::from_slice(index.json(&bytes)).ok()).flatten()
-    },
-};
+/// As other objects are stored. Read without an index, which knows only what has a uid: the books
+/// about ports have none.
+const STORED: Form = Form { encode: index::to_bytes, ..Form::JSON };
 
 impl Services {
     pub(crate) fn new(store: &Store, cidrs: &[String], ports: RangeInclusive<u16>) -> Self {

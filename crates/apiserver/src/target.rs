@@ -3,6 +3,8 @@
 //! Authorization is decided on this, before anything is looked up: whoever may not ask is not told
 //! whether the thing exists. The reading is upstream's `RequestInfo`.
 
+use std::borrow::Cow;
+
 use http::Method;
 use kubewright_apimachinery::selector::field::Selector;
 
@@ -72,7 +74,9 @@ impl Target {
         let watch = query.flag("watch").unwrap_or_default();
         let selector = query.get("fieldSelector").and_then(|text| Selector::parse(text).ok());
         let named = selector.as_ref().and_then(|selector| selector.exact("metadata.name"));
-        Target::parse(&parts.method, parts.uri.path(), watch, named)
+        // Requests with other escapes are refused before anybody asks what they are about.
+        let path = unescape(parts.uri.path()).unwrap_or_default();
+        Target::parse(&parts.method, &path, watch, named)
     }
 
     /// Reads a request. `watch` tells whether the query asks for one, `named` whether its field
@@ -137,6 +141,29 @@ impl Target {
         }
         Target::Resource(target)
     }
+}
+
+/// The path that escapes stand for, or `None` if one stands for nothing. Bytes that are no text
+/// can be in no name, so it does not matter what becomes of them.
+pub(crate) fn unescape(path: &str) -> Option<Cow<'_, str>> {
+    if !path.contains('%') {
+        return Some(Cow::Borrowed(path));
+    }
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = after;
+        bytes.push(match first {
+            b'%' => {
+                let (high, low) = (rest.first().copied()?, rest.get(1).copied()?);
+                rest = &rest[2..];
+                let digit = |byte: u8| char::from(byte).to_digit(16);
+                u8::try_from(digit(high)? * 16 + digit(low)?).ok()?
+            }
+            plain => *plain,
+        });
+    }
+    Some(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 fn verb_of(method: &Method) -> Option<Verb> {

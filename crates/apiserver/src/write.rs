@@ -292,9 +292,9 @@ impl Write<'_> {
         };
         let live = resource.live(current);
         self.check_uid(key, &live, revise)?;
-        let object = self.revised(Some(&live), revise).await?;
+        let mut object = self.revised(Some(&live), revise).await?;
         self.check_version(&object, current)?;
-        let mut object = object;
+        // Who does not say which version it changes means this one.
         index::set_resource_version(&mut object, current.revision);
         if Services::concern(resource) && self.part.is_none() {
             let dry_run = self.options.dry_run;

@@ -97,7 +97,9 @@ fn illegal_base64(text: &str, error: &base64::DecodeError) -> String {
     use base64::DecodeError::{InvalidByte, InvalidLastSymbol, InvalidLength, InvalidPadding};
     let at = match error {
         InvalidByte(at, _) | InvalidLastSymbol(at, _) => *at,
-        InvalidLength(_) | InvalidPadding => text.len(),
+        // One character too many stands alone, and is the one to blame.
+        InvalidLength(_) => text.len().saturating_sub(1),
+        InvalidPadding => text.len(),
     };
     format!("illegal base64 data at input byte {at}")
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
-use http::{Response, StatusCode};
+use http::{Method, Response, StatusCode};
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::gvk::GroupVersionKind;
 use kubewright_apimachinery::json;
+use kubewright_apimachinery::name;
 use kubewright_apimachinery::status::{Reason, Status};
 use serde_json::Value;
 
@@ -92,6 +93,9 @@ impl Inner {
         }
         match catalog.discovery.answer(question) {
             Some(answer) => answer.map(whole),
+            None if Inner::is_resource(&catalog, question.path()) => {
+                Err(Box::new(Status::generic(405, "", "")))
+            }
             None => Ok(whole(document::page_not_found())),
         }
     }
@@ -115,6 +119,16 @@ impl Inner {
         Some(response)
     }
 
+    /// Whether there is something at a path that was asked for by a method that means nothing.
+    fn is_resource(catalog: &Catalog, path: &str) -> bool {
+        match Target::parse(&Method::GET, path, false, None) {
+            Target::Resource(target) => {
+                catalog.resource(&target.group, &target.version, &target.resource).is_some()
+            }
+            Target::Path { .. } => false,
+        }
+    }
+
     /// Answers a request about a resource.
     pub(super) async fn resource(
         &self,
@@ -123,6 +137,10 @@ impl Inner {
         body: Reading<'_>,
         accept: &Accept,
     ) -> Result<Response<Body>, Refusal> {
+        if authorized.parts.uri.path().starts_with("//") {
+            // May be asked, as the path it resembles may be, and is none.
+            return Ok(document::page_not_found().map(Body::from));
+        }
         let catalog = self.shelf.catalog();
         let found = catalog.resource(&target.group, &target.version, &target.resource);
         let Some(resource) = found.cloned() else {
@@ -175,9 +193,19 @@ impl Call<'_> {
             None => self.resource.has_verb(verb.as_str()),
             Some(part) => self.resource.has_part(part, verb.as_str()),
         };
-        if !served {
+        if part.is_some_and(|part| !self.resource.knows_part(part)) {
+            return Err(Box::new(Status::generic(404, "", "")));
+        }
+        // What is created gets its name from its body, and what is changed has one.
+        let fits = match verb {
+            Verb::Create => part.is_some() || self.target.name.is_empty(),
+            Verb::Update | Verb::Patch => !self.target.name.is_empty(),
+            _ => true,
+        };
+        if !served || !fits {
             return Err(self.not_allowed());
         }
+        self.check_name()?;
         match (verb, part) {
             (Verb::Create, None) if self.target.name.is_empty() => self.create(body).await,
             (Verb::Create, Some("token")) => self.token(body).await,
@@ -192,6 +220,20 @@ impl Call<'_> {
             (Verb::List, None) => self.list().await,
             (Verb::Watch, None) => self.watch().await,
             _ => Err(self.not_allowed()),
+        }
+    }
+
+    /// A name is one part of a key, as it is one part of a path.
+    fn check_name(&self) -> Result<(), Refusal> {
+        let name = self.target.name.as_str();
+        let errors = name::path_segment(name);
+        match errors.is_empty() {
+            true => Ok(()),
+            false => {
+                let (name, errors) = (json::go_quote(name), errors.join(";"));
+                let message = format!("Name parameter invalid: {name}: {errors}");
+                Err(Box::new(Status::bad_request(message)))
+            }
         }
     }
 
