@@ -1,5 +1,12 @@
 //! The command as a user sees it.
 
+mod client;
+mod crash;
+mod handover;
+mod hostile;
+mod pair;
+mod server;
+
 use std::process::{Command, Output};
 
 fn kubewright(args: &[&str]) -> Output {

@@ -1,0 +1,183 @@
+//! Servers as programs: ours, a stock kube-apiserver, and the etcd below them.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::client::Access;
+
+/// A program that ends with the test.
+pub(crate) struct Program(Child);
+
+/// A running `kubewright up`.
+pub(crate) struct Ours {
+    program: Program,
+    pub(crate) access: Access,
+}
+
+/// Where upstream's programs are, if they are anywhere.
+pub(crate) struct Upstream {
+    etcd: PathBuf,
+    apiserver: Option<PathBuf>,
+}
+
+pub(crate) struct Etcd {
+    _program: Program,
+    pub(crate) url: String,
+}
+
+impl Program {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        Program(command.spawn().unwrap_or_else(|error| panic!("start {command:?}: {error}")))
+    }
+
+    /// Ends it at once, as a crash would.
+    pub(crate) fn kill(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        self.0.wait().expect("wait for the program");
+    }
+
+    fn ended(&mut self) -> bool {
+        self.0.try_wait().expect("ask for the program").is_some()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl Ours {
+    /// Starts a cluster of this name in a user's home directory, and returns when it is ready.
+    pub(crate) fn up(home: &Path, name: &str, args: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubewright"));
+        command
+            .args(["up", "--name", name, "--output", "json"])
+            .args(args)
+            .current_dir(home)
+            .env("HOME", home)
+            .env_remove("XDG_DATA_HOME")
+            .env_remove("KUBECONFIG")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        let mut program = Program::start(&mut command);
+        let output = program.0.stdout.take().expect("a pipe");
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line).expect("hear from the cluster");
+        let ready: Value = serde_json::from_str(&line).expect("it is ready");
+        let port = ready["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+        let access = Access::new(address(port.expect("a port")), &pki(home, name));
+        Ours { program, access }
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.program.kill();
+    }
+
+    /// How much memory it has, in KiB.
+    pub(crate) fn resident_kib(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.program.0.id());
+        let status = std::fs::read_to_string(path).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+        line.trim().trim_end_matches(" kB").parse().expect("a number")
+    }
+}
+
+impl Upstream {
+    /// Says so when a test has to be skipped.
+    pub(crate) fn find() -> Option<Self> {
+        let path = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let Some(etcd) = path("KUBEWRIGHT_ETCD_BIN") else {
+            eprintln!("skipped: set KUBEWRIGHT_ETCD_BIN to an etcd binary to run this with it");
+            return None;
+        };
+        Some(Upstream { etcd, apiserver: path("KUBEWRIGHT_APISERVER_BIN") })
+    }
+
+    pub(crate) fn etcd(&self, dir: &Path) -> Etcd {
+        let url = format!("http://127.0.0.1:{}", free_port());
+        let peer = format!("http://127.0.0.1:{}", free_port());
+        let mut command = Command::new(&self.etcd);
+        command
+            .arg("--data-dir")
+            .arg(dir)
+            .args(["--listen-client-urls", &url, "--advertise-client-urls", &url])
+            .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
+            .args(["--initial-cluster", &format!("default={peer}")])
+            .args(["--log-level", "error", "--unsafe-no-fsync"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        Etcd { _program: Program::start(&mut command), url }
+    }
+
+    /// A stock kube-apiserver with the keys of a cluster of ours; says so if there is none.
+    pub(crate) async fn apiserver(
+        &self,
+        home: &Path,
+        name: &str,
+        etcd: &Etcd,
+    ) -> Option<(Program, Access)> {
+        let Some(binary) = &self.apiserver else {
+            eprintln!("skipped: set KUBEWRIGHT_APISERVER_BIN to a kube-apiserver to run this");
+            return None;
+        };
+        let (port, keys) = (free_port(), pki(home, name));
+        let key = |flag: &str, file: &str| format!("--{flag}={}", keys.join(file).display());
+        let log = std::fs::File::create(home.join("kube-apiserver.log")).expect("a file");
+        let mut command = Command::new(binary);
+        command
+            .args([
+                format!("--etcd-servers={}", etcd.url),
+                format!("--secure-port={port}"),
+                "--bind-address=127.0.0.1".to_owned(),
+                key("tls-cert-file", "apiserver.crt"),
+                key("tls-private-key-file", "apiserver.key"),
+                key("client-ca-file", "ca.crt"),
+                key("service-account-key-file", "sa.pub"),
+                key("service-account-signing-key-file", "sa.key"),
+                "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+                "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
+                "--authorization-mode=RBAC".to_owned(),
+                // Nobody makes service accounts here.
+                "--disable-admission-plugins=ServiceAccount".to_owned(),
+            ])
+            .current_dir(home)
+            .stdout(Stdio::null())
+            .stderr(log);
+        let mut program = Program::start(&mut command);
+        let access = Access::new(address(port), &keys);
+        while !access.is_ready().await {
+            assert!(!program.ended(), "kube-apiserver ended: see its log in {}", home.display());
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        Some((program, access))
+    }
+}
+
+/// Gives a cluster that was never up the keys of another, as servers of one cluster have.
+pub(crate) fn share_keys(home: &Path, from: &str, to: &str) {
+    let (from, to) = (pki(home, from), pki(home, to));
+    std::fs::create_dir_all(&to).expect("make a directory");
+    for file in std::fs::read_dir(from).expect("keys") {
+        let file = file.expect("a key");
+        std::fs::copy(file.path(), to.join(file.file_name())).expect("copy a key");
+    }
+}
+
+fn pki(home: &Path, name: &str) -> PathBuf {
+    home.join(".local/share/kubewright").join(name).join("pki")
+}
+
+fn address(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("find a free port");
+    listener.local_addr().expect("find a free port").port()
+}
