@@ -145,13 +145,7 @@ fn managed_fields(object: &Value) -> &[Value] {
 
 fn custom_paths(resource: &Resource) -> Paths {
     let Origin::Custom(custom) = &resource.origin else { unreachable!("built-ins have no paths") };
-    let parts = custom.version().subresources.as_ref();
-    let scale = parts.and_then(|parts| parts.scale.as_ref()).expect("it has a scale");
-    Paths {
-        spec_replicas: scale.spec_replicas_path.clone(),
-        status_replicas: scale.status_replicas_path.clone(),
-        label_selector: scale.label_selector_path.clone(),
-    }
+    custom.scale_paths().expect("it has a scale")
 }
 
 /// Where each version keeps the number of replicas.

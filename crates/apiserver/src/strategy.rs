@@ -7,6 +7,7 @@
 use kubewright_apimachinery::apply::{
     BuiltinVersions, PathElement, Pattern, ResetFields, ResetFilter, Set, Versions,
 };
+use kubewright_apimachinery::conversion::scale::{self, Paths};
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name::Rule;
 use kubewright_apimachinery::name::object_meta::{self, Scope};
@@ -167,6 +168,7 @@ impl Resource {
             }
             (Origin::Custom(custom), Some("status")) => {
                 errors.extend(schema::validate_status(object, old, &custom.schema));
+                errors.extend(custom.validate_scale_status(object));
             }
             (Origin::Custom(custom), _) => {
                 errors.extend(schema::validate(object, Some(old), &custom.schema));
@@ -324,38 +326,26 @@ impl Custom {
         reset
     }
 
+    /// Where the objects keep their numbers of replicas, if they can be scaled.
+    pub(crate) fn scale_paths(&self) -> Option<Paths> {
+        let scale = self.version().subresources.as_ref()?.scale.as_ref()?;
+        Some(Paths {
+            spec_replicas: scale.spec_replicas_path.clone(),
+            status_replicas: scale.status_replicas_path.clone(),
+            label_selector: scale.label_selector_path.clone(),
+        })
+    }
+
     /// What the scale of the object could not show.
     fn validate_scale(&self, object: &Value) -> Vec<Error> {
-        let Some(scale) =
-            self.version().subresources.as_ref().and_then(|parts| parts.scale.as_ref())
-        else {
-            return Vec::new();
-        };
-        let mut errors = Vec::new();
-        let at = scale.spec_replicas_path.trim_start_matches('.');
-        let pointer = |path: &str| format!("/{}", path.trim_start_matches('.').replace('.', "/"));
-        const INT32_MAX: i64 = i32::MAX as i64;
-        let mut check = |at: &str, value: Option<i64>| {
-            let Some(value) = value else { return };
-            let path = Path::new(at);
-            if value < 0 {
-                errors.push(Error::invalid(&path, value, "should be a non-negative integer"));
-            }
-            if value > INT32_MAX {
-                errors.push(Error::invalid(
-                    &path,
-                    value,
-                    format!("should be less than or equal to {INT32_MAX}"),
-                ));
-            }
-        };
-        check(at, object.pointer(&pointer(&scale.spec_replicas_path)).and_then(Value::as_i64));
-        let status = &scale.status_replicas_path;
-        check(
-            status.trim_start_matches('.'),
-            object.pointer(&pointer(status)).and_then(Value::as_i64),
-        );
+        let Some(paths) = self.scale_paths() else { return Vec::new() };
+        let mut errors = scale::validate_spec(object, &paths);
+        errors.extend(scale::validate_status(object, &paths));
         errors
+    }
+
+    fn validate_scale_status(&self, object: &Value) -> Vec<Error> {
+        self.scale_paths().map(|paths| scale::validate_status(object, &paths)).unwrap_or_default()
     }
 }
 

@@ -4,6 +4,7 @@ pub mod long;
 pub mod oracle;
 pub mod record;
 pub mod tidy;
+pub mod transcripts;
 pub mod types;
 pub mod upstream;
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use kubewright_xtask::{long, oracle, record, tidy, types, upstream};
+use kubewright_xtask::{long, oracle, record, tidy, transcripts, types, upstream};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
@@ -43,6 +43,12 @@ enum Chore {
         #[arg(long)]
         here: bool,
         /// Write nothing; fail when a file is not what would be written.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Run the sessions in `crates/cli/tests/it/kubectl` on upstream and keep what kubectl prints.
+    Transcripts {
+        /// Write nothing; fail when kubectl prints something else.
         #[arg(long)]
         check: bool,
     },
@@ -93,6 +99,7 @@ fn run(chore: Chore) -> Result<ExitCode> {
         Chore::Tidy => tidy::run(),
         Chore::Long { only } => long::run(&only),
         Chore::Types { here, check } => types::run(here, check),
+        Chore::Transcripts { check } => transcripts::run(check),
         Chore::Oracle { cases } => oracle::run(cases),
         Chore::ExecWithParent { parent, command } => upstream::exec_with_parent(parent, &command),
     }

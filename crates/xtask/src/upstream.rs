@@ -18,5 +18,8 @@ pub const VERSION: &str = "v1.36.4";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Extra {
     ControllerManager,
+    /// The controller manager with only those controllers that keep the API itself in order:
+    /// workloads stay as they were written.
+    Housekeeping,
     Scheduler,
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::field::{Error, Path};
 use crate::json::go;
 use crate::selector::label::{LabelSelector, NotASelector};
 
@@ -49,15 +50,8 @@ pub fn of_workload(workload: &Value) -> Result<Value, ScaleError> {
 
 /// The scale of a custom resource.
 pub fn of_custom(resource: &Value, paths: &Paths) -> Result<Value, ScaleError> {
-    let number = |path: &str| match find(resource, path)? {
-        None => Ok(None),
-        Some(value) => match value.as_i64() {
-            None => Err(mistyped(path, value, "int64")),
-            number => Ok(number),
-        },
-    };
-    let wanted = number(&paths.spec_replicas)?;
-    let found = number(&paths.status_replicas)?.unwrap_or(0);
+    let wanted = number(resource, &paths.spec_replicas)?;
+    let found = number(resource, &paths.status_replicas)?.unwrap_or(0);
     let selector = match &paths.label_selector {
         None => "",
         Some(path) => match find(resource, path)? {
@@ -68,6 +62,49 @@ pub fn of_custom(resource: &Value, paths: &Paths) -> Result<Value, ScaleError> {
     match wanted {
         Some(wanted) => Ok(scale(resource, wanted, found, selector)),
         None => Err(ScaleError::NoReplicas { path: paths.spec_replicas.clone() }),
+    }
+}
+
+/// What is wrong with the number of replicas that a custom resource asks for.
+pub fn validate_spec(resource: &Value, paths: &Paths) -> Vec<Error> {
+    validate_number(resource, &paths.spec_replicas)
+}
+
+/// What is wrong with what a custom resource says of the replicas it has.
+pub fn validate_status(resource: &Value, paths: &Paths) -> Vec<Error> {
+    let mut errors = validate_number(resource, &paths.status_replicas);
+    if let Some(path) = &paths.label_selector {
+        let text = find(resource, path).and_then(|found| match found {
+            Some(other) if !other.is_string() => Err(mistyped(path, other, "string")),
+            _ => Ok(()),
+        });
+        errors.extend(text.err().map(|why| Error::invalid(&Path::new(path), "", why.to_string())));
+    }
+    errors
+}
+
+fn validate_number(resource: &Value, path: &str) -> Vec<Error> {
+    const INT32_MAX: i64 = i32::MAX as i64;
+    let invalid = |number: i64, why: String| vec![Error::invalid(&Path::new(path), number, why)];
+    match number(resource, path) {
+        Err(why) => invalid(0, why.to_string()),
+        Ok(Some(number)) if number < 0 => {
+            invalid(number, "should be a non-negative integer".to_owned())
+        }
+        Ok(Some(number)) if number > INT32_MAX => {
+            invalid(number, format!("should be less than or equal to {INT32_MAX}"))
+        }
+        Ok(_) => Vec::new(),
+    }
+}
+
+fn number(resource: &Value, path: &str) -> Result<Option<i64>, ScaleError> {
+    match find(resource, path)? {
+        None => Ok(None),
+        Some(value) => match value.as_i64() {
+            None => Err(mistyped(path, value, "int64")),
+            number => Ok(number),
+        },
     }
 }
 

@@ -149,6 +149,7 @@ impl Inner {
         let call = Call { server: self, authorized, target, resource: &resource, accept };
         authorized.warnings.extend(deprecation::warning(&resource));
         call.check_scope()?;
+        authorized.warnings.extend(resource.deprecation());
         call.answer(body).await
     }
 

@@ -1,6 +1,6 @@
 //! Patches: what a client wants changed in an object, in four languages.
 
-use kubewright_apimachinery::builtin;
+use kubewright_apimachinery::builtin::{self, DecodeError};
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::gvk::GroupKind;
 use kubewright_apimachinery::json::go;
@@ -9,7 +9,7 @@ use kubewright_apimachinery::patch::{json as json_patch, merge, strategic};
 use kubewright_apimachinery::schema::Malformed;
 use kubewright_apimachinery::status::Status;
 use kubewright_apimachinery::{json, yaml};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Revise, Write};
 use crate::draft::decode_yaml;
@@ -138,7 +138,8 @@ impl Patch {
     /// Brings a patched object into the form of its kind again.
     fn decode(&self, write: &Write<'_>, patched: Value) -> Result<Value, Refusal> {
         let shown = || match &self.how {
-            How::Strategic(patch) => go::plain(patch),
+            How::Strategic(patch) => go::plain(&merged_remainder(patch)),
+            How::Merge(patch) => json::to_string(&sorted_along(&patched, patch)),
             _ => json::to_string(&patched),
         };
         let invalid = |why: String| {
@@ -148,8 +149,13 @@ impl Patch {
         let mut violations = self.violations.clone();
         let (mut object, unknown) = match &write.resource.origin {
             Origin::Builtin(builtin) => {
-                let decoded = builtin::decode(builtin.kind, patched.clone())
-                    .map_err(|error| invalid(error.to_string()))?;
+                let decoded =
+                    builtin::decode(builtin.kind, patched.clone()).map_err(
+                        |error| match &self.how {
+                            How::Strategic(_) => invalid(conversion_complaint(&error)),
+                            _ => invalid(error.to_string()),
+                        },
+                    )?;
                 (decoded.value, decoded.violations)
             }
             Origin::Custom(custom) => {
@@ -190,6 +196,62 @@ impl Patch {
         // What was given up is filled in again.
         write.resource.default(&mut object);
         Ok(object)
+    }
+}
+
+/// What is left of a strategic merge patch when it has been merged, which is what upstream shows of
+/// it: lists that came with their order are used up, and so are directives.
+fn merged_remainder(patch: &Value) -> Value {
+    const ORDER: &str = "$setElementOrder/";
+    let Value::Object(members) = patch else { return patch.clone() };
+    let used_up = |key: &str| {
+        key.starts_with(ORDER)
+            || key == "$patch"
+            || key == "$retainKeys"
+            || members.contains_key(&format!("{ORDER}{key}"))
+    };
+    let left = members.iter().filter(|(key, _)| !used_up(key));
+    left.map(|(key, value)| (key.clone(), merged_remainder(value))).collect::<Map<_, _>>().into()
+}
+
+/// The object with the members sorted of each object that a merge patch went into: upstream reads
+/// only those.
+fn sorted_along(object: &Value, patch: &Value) -> Value {
+    let (Value::Object(members), Value::Object(changes)) = (object, patch) else {
+        return object.clone();
+    };
+    let mut sorted: Vec<(String, Value)> = members
+        .iter()
+        .map(|(key, value)| match changes.get(key) {
+            Some(change) => (key.clone(), sorted_along(value, change)),
+            None => (key.clone(), value.clone()),
+        })
+        .collect();
+    sorted.sort_by(|a, b| a.0.cmp(&b.0));
+    sorted.into_iter().collect::<Map<_, _>>().into()
+}
+
+/// What is wrong with a value as upstream says it of the result of a strategic merge, which it does
+/// not write as JSON and read again, but converts.
+fn conversion_complaint(error: &DecodeError) -> String {
+    let DecodeError::Type { found, expected, .. } = error else { return error.to_string() };
+    let found = match found.split(' ').next().unwrap_or_default() {
+        "number" if found.contains('.') => "float64",
+        "number" => "int64",
+        "object" => "map",
+        "array" => "slice",
+        other => other,
+    };
+    let is_number = matches!(expected.as_str(), "int32" | "int64" | "float64");
+    match expected.as_str() {
+        // Go turns an integer into a character.
+        "string" if found == "int64" => "cannot convert int64 to string".to_owned(),
+        _ if is_number && found == "float64" => format!("cannot convert float64 to {expected}"),
+        "string" | "bool" => format!("unrecognized type: {expected}"),
+        _ if is_number => format!("unrecognized type: {expected}"),
+        list if list.starts_with("[]") => format!("cannot restore slice from {found}"),
+        map if map.starts_with("map[") => format!("cannot restore map from {found}"),
+        _ => format!("cannot restore struct from: {found}"),
     }
 }
 

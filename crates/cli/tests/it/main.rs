@@ -6,6 +6,8 @@ mod handover;
 mod hostile;
 mod pair;
 mod server;
+mod python;
+mod transcript;
 
 use std::process::{Command, Output};
 

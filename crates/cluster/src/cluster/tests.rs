@@ -1,5 +1,7 @@
 //! Whole clusters, with and without a socket.
 
+mod kube_rs;
+
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use http_body_util::Full;

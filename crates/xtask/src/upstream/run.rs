@@ -30,6 +30,12 @@ const POLL: Duration = Duration::from_millis(100);
 /// Serves to ask every component how it is: each has a certificate of its own making.
 const HEALTH_KUBECONFIG: &str = "health.kubeconfig";
 
+/// See [`Extra::Housekeeping`].
+const HOUSEKEEPING: &str = "namespace-controller,garbage-collector-controller,\
+                            serviceaccount-controller,serviceaccount-token-controller,\
+                            root-ca-certificate-publisher-controller,\
+                            clusterrole-aggregation-controller,resourcequota-controller";
+
 /// The signal that asked us to end; 0 while none did.
 static INTERRUPTED: AtomicI32 = AtomicI32::new(0);
 /// The process that signals are passed on to: positive for one process, negative for a group.
@@ -92,13 +98,15 @@ impl Cluster {
             Ok(())
         };
         start("etcd", etcd_arguments(&ports))?;
-        start(
-            "kube-apiserver",
-            apiserver_arguments(&ports, &etcd_url, with(Extra::ControllerManager)),
-        )?;
+        let controllers = match () {
+            () if with(Extra::ControllerManager) => Some("*"),
+            () if with(Extra::Housekeeping) => Some(HOUSEKEEPING),
+            () => None,
+        };
+        start("kube-apiserver", apiserver_arguments(&ports, &etcd_url, controllers.is_some()))?;
         let mut health = vec![format!("https://127.0.0.1:{}/readyz", ports.apiserver)];
-        if with(Extra::ControllerManager) {
-            start("kube-controller-manager", controller_manager_arguments(&ports))?;
+        if let Some(controllers) = controllers {
+            start("kube-controller-manager", controller_manager_arguments(&ports, controllers))?;
             health.push(format!("https://127.0.0.1:{}/healthz", ports.controller_manager));
         }
         if with(Extra::Scheduler) {
@@ -357,8 +365,9 @@ fn apiserver_arguments(ports: &Ports, etcd_url: &str, controllers: bool) -> Vec<
     arguments
 }
 
-fn controller_manager_arguments(ports: &Ports) -> Vec<String> {
+fn controller_manager_arguments(ports: &Ports, controllers: &str) -> Vec<String> {
     vec![
+        format!("--controllers={controllers}"),
         "--kubeconfig=kubeconfig".to_owned(),
         "--bind-address=127.0.0.1".to_owned(),
         format!("--secure-port={}", ports.controller_manager),
