@@ -10,6 +10,7 @@ pub(crate) mod tests;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -32,8 +33,11 @@ use crate::document;
 use crate::edge;
 use crate::encode::{self, Encoder};
 use crate::genesis;
+use crate::health::Health;
 use crate::index::Store;
+use crate::metrics::Metrics;
 use crate::negotiate::Accept;
+use crate::observe::Observed;
 use crate::openapi;
 use crate::query::Query;
 use crate::refusal::Refusal;
@@ -66,6 +70,8 @@ pub struct Settings {
 }
 
 pub(crate) struct Inner {
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) health: Health,
     pub(crate) store: Store,
     pub(crate) authenticator: Authenticator,
     pub(crate) issuer: Option<Issuer>,
@@ -91,11 +97,15 @@ pub(crate) struct Authorized {
 impl Server {
     pub fn new(settings: Settings) -> Self {
         let Settings { store, authenticator, issuer, address, .. } = settings;
-        let paths = route::PATHS.map(str::to_owned).to_vec();
+        let metrics = Arc::new(Metrics::default());
+        let store = store.observed(Arc::<Metrics>::clone(&metrics));
+        let paths = route::paths();
         let clock = store.config().clock.clone();
         let about = discovery::Server { address: address.clone(), paths };
         let services = Services::new(&store, &settings.service_cidrs, settings.node_ports);
         Server(Arc::new(Inner {
+            metrics,
+            health: Health::default(),
             services,
             address,
             shutdown: settings.shutdown,
@@ -111,7 +121,9 @@ impl Server {
 
     /// Creates what a fresh server has, and puts right what must be. Safe to repeat.
     pub async fn begin(&self, settings: &genesis::Settings<'_>) -> Result<(), Unavailable> {
-        begin::run(&self.0, settings).await
+        begin::run(&self.0, settings).await?;
+        self.0.health.begun();
+        Ok(())
     }
 
     /// Does what the server does by itself, until `shutdown`: follows definitions, lets Events
@@ -136,10 +148,12 @@ impl Server {
     {
         let (parts, body) = request.into_parts();
         let accept = Accept::of(&parts.headers, parts.uri.query().unwrap_or_default());
-        match self.0.respond(parts, body, &accept).await {
+        let observed = Observed::begin(&self.0.metrics);
+        let response = match self.0.respond(parts, body, &accept, &observed).await {
             Ok(response) => response,
             Err(refusal) => encode::failure(&refusal, accept.failure()),
-        }
+        };
+        observed.answered(response)
     }
 }
 
@@ -149,6 +163,7 @@ impl Inner {
         parts: Parts,
         body: B,
         accept: &Accept,
+        observed: &Observed,
     ) -> Result<Response<Body>, Refusal>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -157,15 +172,15 @@ impl Inner {
         if target::unescape(parts.uri.path()).is_none() {
             return Ok(document::bad_request().map(Body::from));
         }
-        let user = self.authenticator.identify(&parts)?;
+        let user = self.identify(&parts, observed)?;
         edge::identified(&parts.extensions, &user)?;
-        let authorized = self.permit(user, parts)?;
+        let authorized = self.permit(user, parts, observed)?;
         match &authorized.target {
-            Target::Path { .. } => self.document(&authorized),
+            Target::Path { .. } => self.document(&authorized, observed).await,
             Target::Resource(target) => {
                 let target = target.clone();
                 let body = Box::pin(read(body));
-                let answered = self.resource(&authorized, &target, body, accept).await;
+                let answered = self.resource(&authorized, &target, body, accept, observed).await;
                 let mut response = match answered {
                     Ok(response) => response,
                     Err(refusal) => encode::failure(&refusal, accept.failure()),
@@ -176,11 +191,23 @@ impl Inner {
         }
     }
 
+    /// Tells who makes a request, or on whose behalf.
+    fn identify(&self, parts: &Parts, observed: &Observed) -> Result<User, Refusal> {
+        let begun = Instant::now();
+        let authenticated = self.authenticator.authenticate(parts);
+        observed.authenticated(authenticated.as_ref().ok(), begun);
+        let user = authenticated?;
+        Ok(self.authenticator.impersonate(&user, parts)?.unwrap_or(user))
+    }
+
     /// Lets a request through if its user may make it.
-    fn permit(&self, user: User, parts: Parts) -> Result<Authorized, Refusal> {
+    fn permit(&self, user: User, parts: Parts, observed: &Observed) -> Result<Authorized, Refusal> {
         let query = Query::parse(parts.uri.query());
         let target = Target::of(&parts, &query);
-        match self.authorizer.permit(&user, &target) {
+        let begun = Instant::now();
+        let decision = self.authorizer.permit(&user, &target);
+        observed.decided(&decision, begun);
+        match decision {
             Decision::Allowed(_) => {
                 let warnings = Warnings::default();
                 Ok(Authorized { user, target, parts, query, warnings })

@@ -20,7 +20,7 @@ pub fn answer(question: Question<'_>) -> Option<Answer> {
     Some(question.routed(&["application/json"]).map(|()| document()))
 }
 
-fn version() -> Value {
+pub(crate) fn version() -> Value {
     json!({
         "major": "1",
         "minor": "36",

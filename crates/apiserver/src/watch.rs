@@ -12,6 +12,7 @@ mod frame;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream;
@@ -28,6 +29,7 @@ use self::frame::Frames;
 use crate::body::Body;
 use crate::encode;
 use crate::list_options::{ListOptions, unexpected, version};
+use crate::metrics::Histogram;
 use crate::negotiate::{Encoding, View};
 use crate::read::{Reader, not_older_than, revision};
 use crate::resource::Origin;
@@ -45,16 +47,18 @@ struct Beginning {
 
 impl Reader<'_> {
     /// Answers with the changes of a collection. The stream ends when its time is up, when the
-    /// client goes away, or when `shutdown` is cancelled.
-    pub async fn watch(
+    /// client goes away, or when `shutdown` is cancelled. The sizes of its events are counted in
+    /// `sizes`.
+    pub(crate) async fn watch(
         &self,
         options: &ListOptions,
         shutdown: CancellationToken,
+        sizes: Arc<Histogram>,
     ) -> Result<Response<Body>, Box<Status>> {
         let asked = version(&options.resource_version).map_err(unexpected)?;
         // Once the version could be read, what goes wrong is an event.
         let beginning = self.begin(asked, options).await;
-        let frames = Frames::new(self)?;
+        let frames = Frames::new(self, sizes)?;
         self.format.check_stream()?;
 
         let media_type = match self.format.encoding {

@@ -25,10 +25,13 @@ use crate::deprecation;
 use crate::document::{self, Question};
 use crate::draft::{self, Expected, Media, Shape};
 use crate::encode::Answer;
+use crate::health;
 use crate::index::{self, Stored};
 use crate::list_options::{GetOptions, ListOptions};
 use crate::meta;
+use crate::metrics::{self, Route};
 use crate::negotiate::{Accept, Endpoint, Format};
+use crate::observe::Observed;
 use crate::options::{DeleteOptions, WriteKind, WriteOptions};
 use crate::pod_actions;
 use crate::read::Reader;
@@ -41,19 +44,23 @@ use crate::target::{ResourceTarget, Target, Verb};
 use crate::version;
 use crate::write::{Patch, PatchKind, Replace, Revise, Write, Written};
 
-/// What is served besides resources and discovery.
-pub(super) const PATHS: [&str; 10] = [
+/// What is served besides resources, discovery and health.
+const PATHS: [&str; 6] = [
     "/.well-known/openid-configuration",
-    "/healthz",
-    "/healthz/ping",
-    "/livez",
-    "/metrics",
+    metrics::PATH,
     "/openapi/v2",
     "/openapi/v3",
     "/openid/v1/jwks",
-    "/readyz",
     "/version",
 ];
+
+/// What is served besides resources and discovery.
+pub(super) fn paths() -> Vec<String> {
+    let mut paths: Vec<String> = PATHS.map(str::to_owned).into_iter().collect();
+    paths.extend(health::paths());
+    paths.sort();
+    paths
+}
 
 /// How many objects of a collection are being deleted at a time: enough to share syncs.
 const DELETES_AT_ONCE: usize = 64;
@@ -67,23 +74,34 @@ pub(super) struct Call<'a> {
     target: &'a ResourceTarget,
     resource: &'a Arc<Resource>,
     accept: &'a Accept,
+    observed: &'a Observed,
 }
 
 impl Inner {
     /// Answers what is no resource.
-    pub(super) fn document(&self, authorized: &Authorized) -> Result<Response<Body>, Refusal> {
+    pub(super) async fn document(
+        &self,
+        authorized: &Authorized,
+        observed: &Observed,
+    ) -> Result<Response<Body>, Refusal> {
         let question = Question::new(&authorized.parts);
+        let method = &authorized.parts.method;
+        observed.under_way(method != Method::GET);
+        if let Some(route) = Route::document(method, question.path()) {
+            observed.about(&route);
+        }
         let catalog = self.shelf.catalog();
         let whole = |response: Response<Bytes>| response.map(Body::from);
         if let Some(answer) = version::answer(question) {
             return answer.map(whole);
         }
-        match question.path() {
-            "/healthz" | "/healthz/ping" | "/livez" | "/livez/ping" | "/readyz"
-            | "/readyz/ping" => {
-                return Ok(whole(document::respond("text/plain; charset=utf-8", "ok")));
-            }
-            _ => {}
+        if question.path() == metrics::PATH {
+            let scene = metrics::Scene { store: &self.store, catalog: &catalog };
+            return Ok(whole(self.metrics.answer(&scene)));
+        }
+        let scene = health::Scene { store: &self.store, shutdown: &self.shutdown };
+        if let Some(answer) = self.health.answer(question.path(), &authorized.query, &scene).await {
+            return Ok(whole(answer));
         }
         if let Some(document) = self.token_document(question.path()) {
             return Ok(document);
@@ -136,6 +154,7 @@ impl Inner {
         target: &ResourceTarget,
         body: Reading<'_>,
         accept: &Accept,
+        observed: &Observed,
     ) -> Result<Response<Body>, Refusal> {
         if authorized.parts.uri.path().starts_with("//") {
             // May be asked, as the path it resembles may be, and is none.
@@ -146,10 +165,10 @@ impl Inner {
         let Some(resource) = found.cloned() else {
             return self.unknown(target);
         };
-        let call = Call { server: self, authorized, target, resource: &resource, accept };
-        authorized.warnings.extend(deprecation::warning(&resource));
+        let resource = &resource;
+        authorized.warnings.extend(deprecation::warning(resource));
+        let call = Call { server: self, authorized, target, resource, accept, observed };
         call.check_scope()?;
-        authorized.warnings.extend(resource.deprecation());
         call.answer(body).await
     }
 
@@ -207,6 +226,11 @@ impl Call<'_> {
             return Err(self.not_allowed());
         }
         self.check_name()?;
+        let Authorized { parts, query, .. } = self.authorized;
+        self.observed.about(&Route::resource(self.target, parts, query));
+        if verb != Verb::Watch {
+            self.observed.under_way(!matches!(verb, Verb::Get | Verb::List));
+        }
         match (verb, part) {
             (Verb::Create, None) if self.target.name.is_empty() => self.create(body).await,
             (Verb::Create, Some("token")) => self.token(body).await,
@@ -548,7 +572,8 @@ impl Call<'_> {
     async fn watch(&self) -> Result<Response<Body>, Refusal> {
         let format = self.format(true)?;
         let options = self.list_options()?;
-        self.reader(&format).watch(&options, self.server.shutdown.clone()).await
+        let sizes = self.server.metrics.watch(&self.resource.gvr);
+        self.reader(&format).watch(&options, self.server.shutdown.clone(), sizes).await
     }
 
     fn reader<'a>(&'a self, format: &'a Format) -> Reader<'a> {

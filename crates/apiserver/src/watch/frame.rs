@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::encode::{self, Encoder, Renderer, Tables, partial};
 use crate::index::Index;
+use crate::metrics::Histogram;
 use crate::negotiate::{Encoding, MetaVersion, View};
 use crate::read::Reader;
 use crate::resource::{Origin, Resource};
@@ -24,6 +25,8 @@ pub(super) struct Frames {
     encoder: Encoder,
     /// Tables say what their columns are only once.
     has_headers: bool,
+    /// The sizes of all frames.
+    sizes: Arc<Histogram>,
 }
 
 /// What of an object is shown.
@@ -54,7 +57,7 @@ impl Change {
 impl Frames {
     /// # Errors
     /// The view that was asked for cannot be given.
-    pub(super) fn new(reader: &Reader<'_>) -> Result<Self, Box<Status>> {
+    pub(super) fn new(reader: &Reader<'_>, sizes: Arc<Histogram>) -> Result<Self, Box<Status>> {
         let shape = match &reader.format.view {
             View::Object | View::PartialObjectMetadataList(_) => Shape::Object,
             View::PartialObjectMetadata(version) => Shape::Partial(*version),
@@ -70,6 +73,7 @@ impl Frames {
             shape,
             is_protobuf: reader.format.encoding == Encoding::Protobuf,
             encoder: reader.encoder.clone(),
+            sizes,
         })
     }
 
@@ -93,7 +97,8 @@ impl Frames {
             return self.object(change, rev, revision);
         }
         let form = self.renderer.form(self.number(change));
-        event.rendered(form, || self.render(change, rev, revision, false))
+        let frame = event.rendered(form, || self.render(change, rev, revision, false))?;
+        Ok(self.counted(frame))
     }
 
     /// An object as of some revision.
@@ -104,7 +109,8 @@ impl Frames {
         revision: Revision,
     ) -> Result<Bytes, Box<Status>> {
         let headers = std::mem::take(&mut self.has_headers);
-        self.render(change, rev, revision, headers)
+        let frame = self.render(change, rev, revision, headers)?;
+        Ok(self.counted(frame))
     }
 
     /// Tells how far the watch has come; `is_initial` ends its beginning.
@@ -123,13 +129,18 @@ impl Frames {
                 table
             }
         };
-        self.framed("BOOKMARK", &object)
+        self.counted(self.framed("BOOKMARK", &object))
     }
 
     /// The last thing that a watch tells.
     pub(super) fn error(&self, status: &Status) -> Bytes {
         let status = serde_json::to_value(status).expect("a status is JSON");
-        self.framed("ERROR", &status)
+        self.counted(self.framed("ERROR", &status))
+    }
+
+    fn counted(&self, frame: Bytes) -> Bytes {
+        self.sizes.observe(frame.len() as u64);
+        frame
     }
 
     fn render(

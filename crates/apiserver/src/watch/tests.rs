@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::encode::Encoder;
 use crate::index::Store;
+use crate::metrics::Metrics;
 use crate::negotiate::{Format, MetaVersion};
 use crate::resource::Resource;
 use crate::sample;
@@ -56,8 +57,9 @@ impl Lab {
         let Lab { store, encoder, resource, shutdown } = self;
         let reader = Reader { store, encoder, resource, namespace: Some("default"), format };
         let options = ListOptions::parse(&format!("watch=1&{query}"), resource, "");
+        let sizes = Metrics::default().watch(&resource.gvr);
         let answer = match options {
-            Ok(options) => reader.watch(&options, shutdown.clone()).await,
+            Ok(options) => reader.watch(&options, shutdown.clone(), sizes).await,
             Err(refusal) => Err(refusal),
         };
         answer.unwrap_or_else(|refusal| encode::failure(&refusal, format.failure))
