@@ -297,7 +297,7 @@ impl Metrics {
             }
         }
         rows.retain(|(_, writes, at)| writes[*at].duration.count() > 0);
-        rows.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+        rows.sort_by_key(|(name, ..)| *name);
         page.family(
             "etcd_request_duration_seconds",
             Kind::Histogram,
