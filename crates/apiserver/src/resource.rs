@@ -8,7 +8,6 @@ use kubewright_apimachinery::apply::SameInAllVersions;
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::gvk::{
     GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource,
-    compare_versions,
 };
 use kubewright_apimachinery::schema::{Structural, crd};
 use kubewright_store::Key;
@@ -126,21 +125,6 @@ impl Resource {
         }
     }
 
-    /// What whoever asks for it is warned of, when it should not be used any more.
-    pub(crate) fn deprecation(&self) -> Option<String> {
-        match &self.origin {
-            Origin::Builtin(builtin) => match (builtin.kind.group, builtin.kind.kind) {
-                ("", "Endpoints") => Some(
-                    "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
-                ),
-                ("", "ComponentStatus") => Some("v1 ComponentStatus is deprecated in v1.19+"),
-                _ => None,
-            }
-            .map(str::to_owned),
-            Origin::Custom(custom) => custom.deprecation(&self.gvk),
-        }
-    }
-
     /// Whether it can be asked to do this: `create`, `watch`.
     pub fn has_verb(&self, verb: &str) -> bool {
         match &self.origin {
@@ -180,31 +164,6 @@ impl Resource {
 impl Custom {
     pub fn version(&self) -> &crd::Version {
         &self.definition.versions()[self.version]
-    }
-
-    /// Its author's words, or a hint at the best version that is newer and not deprecated itself.
-    fn deprecation(&self, gvk: &GroupVersionKind) -> Option<String> {
-        let version = self.version();
-        if !version.deprecated {
-            return None;
-        }
-        if let Some(warning) = &version.deprecation_warning {
-            return Some(warning.clone());
-        }
-        let (group, kind) = (&gvk.group, &gvk.kind);
-        let better = self
-            .definition
-            .versions()
-            .iter()
-            .filter(|other| other.served && !other.deprecated)
-            .map(|other| other.name.as_str())
-            .filter(|other| compare_versions(&version.name, other).is_lt())
-            .max_by(|a, b| compare_versions(a, b));
-        let deprecated = format!("{group}/{} {kind} is deprecated", version.name);
-        Some(match better {
-            Some(better) => format!("{deprecated}; use {group}/{better} {kind}"),
-            None => deprecated,
-        })
     }
 }
 

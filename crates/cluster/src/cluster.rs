@@ -18,6 +18,8 @@ use kubewright_apiserver::edge::{self, Certificates, Limits, PairError, Tls, Tls
 use kubewright_apiserver::genesis;
 use kubewright_apiserver::index::{self, Store};
 use kubewright_apiserver::server::{Server, Settings};
+use kubewright_apiserver::user::User;
+use kubewright_controllers as controllers;
 use kubewright_store::{BackupError, Revision, Unavailable, embedded, etcd};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -39,6 +41,7 @@ pub struct Config {
     /// None for a cluster that only this process can reach.
     pub listen: Option<Listen>,
     pub clock: Clock,
+    pub controllers: controllers::Names,
 }
 
 /// Where objects are.
@@ -84,17 +87,19 @@ pub struct Cluster {
     server: Server,
     store: Store,
     shutdown: CancellationToken,
+    /// Ends when told, before the server whose clients they are.
+    controllers: JoinSet<()>,
+    stop_controllers: CancellationToken,
     /// Ends on `shutdown`.
     listener: JoinSet<()>,
     /// Ends when told.
-    /// What the server does by itself.
-    work: JoinSet<()>,
+    expiry: JoinSet<()>,
 }
 
 impl Cluster {
     /// Returns when the cluster answers.
     pub async fn start(config: Config) -> Result<Self, StartError> {
-        let Config { storage, listen, clock } = config;
+        let Config { storage, listen, clock, controllers: names } = config;
         let store = open(storage, clock).await?;
         let shutdown = CancellationToken::new();
         let address = match &listen {
@@ -109,9 +114,18 @@ impl Cluster {
         let server = server(&store, address, &key, &shutdown)?;
         begin(&server, clock, address, listen.as_ref().map(|listen| &listen.pki)).await?;
 
-        let mut work = JoinSet::new();
-        let (working, stop) = (server.clone(), shutdown.clone());
-        work.spawn(async move { working.run(stop).await });
+        let mut expiry = JoinSet::new();
+        let expiring = store.clone();
+        expiry.spawn(async move {
+            expiring.run_expiry().await;
+        });
+        let root_ca_pem = listen.as_ref().map(|listen| listen.pki.ca.certificate.clone());
+        let config =
+            controllers::Config { names, root_ca_pem, now: Arc::new(move || timestamp(clock)) };
+        let stop_controllers = CancellationToken::new();
+        let mut controllers = JoinSet::new();
+        let clients = clients(&server);
+        controllers.spawn(controllers::run(clients, config, stop_controllers.clone()));
         let mut listener = JoinSet::new();
         if let Some(Listen { listener: socket, pki, limits }) = listen {
             let Pki { ca, server: own, .. } = pki;
@@ -129,7 +143,7 @@ impl Cluster {
                 edge::serve(socket, tls, limits, handler, shutdown).await;
             });
         }
-        Ok(Cluster { server, store, shutdown, listener, work })
+        Ok(Cluster { server, store, shutdown, controllers, stop_controllers, listener, expiry })
     }
 
     /// The API, for clients in this process.
@@ -147,11 +161,25 @@ impl Cluster {
     /// Ends watches, lets requests under way finish, and returns when everything that was
     /// acknowledged is where it belongs and nothing runs any more.
     pub async fn shutdown(mut self) {
+        self.stop_controllers.cancel();
+        while self.controllers.join_next().await.is_some() {}
         self.shutdown.cancel();
         while self.listener.join_next().await.is_some() {}
-        while self.work.join_next().await.is_some() {}
         self.store.close().await;
+        // It only waits for something to expire.
+        self.expiry.shutdown().await;
     }
+}
+
+/// The server as each controller sees it, with the rights that its account has.
+fn clients(server: &Server) -> controllers::Clients {
+    let server = server.clone();
+    controllers::Clients::by_user(move |name| {
+        let is_account = name.starts_with("system:serviceaccount:");
+        let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
+        let groups = groups.into_iter().filter(|_| is_account).map(str::to_owned);
+        kube::Client::new(server.as_user(User::new(name, groups)), "default")
+    })
 }
 
 async fn open(storage: Storage, clock: Clock) -> Result<Store, StartError> {
@@ -203,11 +231,10 @@ async fn begin(
     address: SocketAddr,
     pki: Option<&Pki>,
 ) -> Result<(), StartError> {
-    let now = jiff::SignedDuration::try_from(clock.now()).expect("a time of this age");
     let hostname = rustix::system::uname().nodename().to_string_lossy().into_owned();
     server
         .begin(&genesis::Settings {
-            now: Timestamp::from_duration(now).expect("a time of this age"),
+            now: timestamp(clock),
             address: address.ip(),
             port: address.port(),
             service_cidrs: &[SERVICE_CIDR],
@@ -224,4 +251,9 @@ async fn begin(
         })
         .await
         .map_err(StartError::Found)
+}
+
+fn timestamp(clock: Clock) -> Timestamp {
+    let now = jiff::SignedDuration::try_from(clock.now()).expect("a time of this age");
+    Timestamp::from_duration(now).expect("a time of this age")
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use kubewright_apiserver::edge::Limits;
+use kubewright_controllers::Names;
 use kubewright_store::etcd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -239,6 +240,7 @@ impl Site {
                 limits: Limits::default(),
             }),
             clock: Clock::System,
+            controllers: Names::all(),
         };
         Cluster::start(config).await.context("start the cluster")
     }

@@ -5,8 +5,8 @@ mod crash;
 mod handover;
 mod hostile;
 mod pair;
-mod server;
 mod python;
+mod server;
 mod transcript;
 
 use std::process::{Command, Output};

@@ -1,5 +1,6 @@
 //! Whole clusters, with and without a socket.
 
+mod controllers;
 mod kube_rs;
 
 use bytes::Bytes;
@@ -26,7 +27,8 @@ async fn create_namespace(cluster: &Cluster, name: &str) -> StatusCode {
 }
 
 fn config(storage: Storage) -> Config {
-    Config { storage, listen: None, clock: Clock::started_now() }
+    let controllers = kubewright_controllers::Names::all();
+    Config { storage, listen: None, clock: Clock::started_now(), controllers }
 }
 
 #[tokio::test]
@@ -66,7 +68,8 @@ async fn its_own_admin_is_let_in_over_tls() {
     let address = listener.local_addr().expect("an address");
     let pki = Pki::in_memory(address.ip(), clock.now()).expect("keys");
     let listen = Listen { listener, pki: pki.clone(), limits: Limits::default() };
-    let config = Config { storage: Storage::Memory, listen: Some(listen), clock };
+    let controllers = kubewright_controllers::Names::all();
+    let config = Config { storage: Storage::Memory, listen: Some(listen), clock, controllers };
     let cluster = Cluster::start(config).await.expect("started");
 
     let as_admin = exchange(address, &pki, true).await;
