@@ -92,8 +92,8 @@ pub struct Cluster {
     stop_controllers: CancellationToken,
     /// Ends on `shutdown`.
     listener: JoinSet<()>,
-    /// Ends when told.
-    expiry: JoinSet<()>,
+    /// What the server does by itself; ends on `shutdown`.
+    work: JoinSet<()>,
 }
 
 impl Cluster {
@@ -114,11 +114,9 @@ impl Cluster {
         let server = server(&store, address, &key, &shutdown)?;
         begin(&server, clock, address, listen.as_ref().map(|listen| &listen.pki)).await?;
 
-        let mut expiry = JoinSet::new();
-        let expiring = store.clone();
-        expiry.spawn(async move {
-            expiring.run_expiry().await;
-        });
+        let mut work = JoinSet::new();
+        let (working, stop) = (server.clone(), shutdown.clone());
+        work.spawn(async move { working.run(stop).await });
         let root_ca_pem = listen.as_ref().map(|listen| listen.pki.ca.certificate.clone());
         let config =
             controllers::Config { names, root_ca_pem, now: Arc::new(move || timestamp(clock)) };
@@ -143,7 +141,7 @@ impl Cluster {
                 edge::serve(socket, tls, limits, handler, shutdown).await;
             });
         }
-        Ok(Cluster { server, store, shutdown, controllers, stop_controllers, listener, expiry })
+        Ok(Cluster { server, store, shutdown, controllers, stop_controllers, listener, work })
     }
 
     /// The API, for clients in this process.
@@ -165,9 +163,8 @@ impl Cluster {
         while self.controllers.join_next().await.is_some() {}
         self.shutdown.cancel();
         while self.listener.join_next().await.is_some() {}
+        while self.work.join_next().await.is_some() {}
         self.store.close().await;
-        // It only waits for something to expire.
-        self.expiry.shutdown().await;
     }
 }
 

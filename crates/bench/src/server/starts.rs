@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use kubewright_cluster::{Clock, Cluster, Config, Storage};
+use kubewright_cluster::{Clock, Cluster, Config, Names, Storage};
 
 use crate::table::median;
 
@@ -29,7 +29,9 @@ pub(crate) fn run(_: Arguments) -> Result<()> {
     let mut times = Vec::new();
     for _ in 0..=CLUSTERS {
         let start = Instant::now();
-        let config = Config { storage: Storage::Memory, listen: None, clock: Clock::System };
+        let controllers = Names::all();
+        let (storage, clock) = (Storage::Memory, Clock::System);
+        let config = Config { storage, listen: None, clock, controllers };
         let cluster = runtime.block_on(Cluster::start(config))?;
         times.push(start.elapsed());
         runtime.block_on(cluster.shutdown());

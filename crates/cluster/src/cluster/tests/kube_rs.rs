@@ -30,7 +30,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn kube_works_in_memory() {
-    let config = Config { storage: Storage::Memory, listen: None, clock: Clock::System };
+    let config = Config {
+        storage: Storage::Memory,
+        listen: None,
+        clock: Clock::System,
+        controllers: kubewright_controllers::Names::all(),
+    };
     let cluster = Cluster::start(config).await.expect("started");
     let admin = cluster.server().as_user(User::new("admin", [MASTERS.to_owned()]));
     use_everything(Client::new(admin, "default")).await;
@@ -53,7 +58,12 @@ async fn kube_works_over_tls_with_the_kubeconfig_of_users() {
     }
     .alone();
     let listen = Listen { listener, pki, limits: Limits::default() };
-    let config = Config { storage: Storage::Memory, listen: Some(listen), clock };
+    let config = Config {
+        storage: Storage::Memory,
+        listen: Some(listen),
+        clock,
+        controllers: kubewright_controllers::Names::all(),
+    };
     let cluster = Cluster::start(config).await.expect("started");
 
     let kubeconfig = Kubeconfig::from_yaml(&text).expect("a kubeconfig");
