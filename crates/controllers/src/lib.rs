@@ -97,13 +97,13 @@ fn controllers(clients: &Clients, config: &Config, census: &Census) -> Vec<Arc<d
     let on = |name| config.names.includes(name);
     if on(names::SERVICE_ACCOUNT) {
         let client = clients.service_account("service-account-controller");
-        controllers.push(Arc::new(residents::service_account(client)));
+        controllers.push(Arc::new(residents::service_account((client, clients.informers()))));
     }
     if let Some(pem) = &config.root_ca_pem
         && on(names::ROOT_CA)
     {
         let client = clients.service_account("root-ca-cert-publisher");
-        controllers.push(Arc::new(residents::root_ca(client, pem.clone())));
+        controllers.push(Arc::new(residents::root_ca((client, clients.informers()), pem.clone())));
     }
     if on(names::NAMESPACE) {
         let client = clients.service_account("namespace-controller");

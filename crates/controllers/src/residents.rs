@@ -26,14 +26,14 @@ use crate::queue::{Outcome, Queue};
 const AT_ONCE: usize = 8;
 
 /// Sees to it that a service account `default` is in each namespace.
-pub(crate) fn service_account(client: Client) -> Residents<ServiceAccount> {
-    Residents::new(client, "serviceaccounts", "default", Box::new(plan_service_account))
+pub(crate) fn service_account(clients: (Client, Client)) -> Residents<ServiceAccount> {
+    Residents::new(clients, "serviceaccounts", "default", Box::new(plan_service_account))
 }
 
 /// Sees to it that the certificate is in each namespace, unchanged.
-pub(crate) fn root_ca(client: Client, pem: String) -> Residents<ConfigMap> {
+pub(crate) fn root_ca(clients: (Client, Client), pem: String) -> Residents<ConfigMap> {
     let plan = move |found: Option<ConfigMap>| plan_root_ca(&pem, found);
-    Residents::new(client, "configmaps", ROOT_CA, Box::new(plan))
+    Residents::new(clients, "configmaps", ROOT_CA, Box::new(plan))
 }
 
 const ROOT_CA: &str = "kube-root-ca.crt";
@@ -85,7 +85,9 @@ type Planner<K> = Box<dyn Fn(Option<K>) -> Plan<K> + Send + Sync>;
 
 /// The controller of one such object.
 pub(crate) struct Residents<K> {
+    /// Writes only: its account may not read, since all controllers share their watches.
     client: Client,
+    reader: Client,
     /// Of the core group.
     plural: &'static str,
     name: &'static str,
@@ -103,8 +105,13 @@ where
         + DeserializeOwned
         + Serialize,
 {
-    fn new(client: Client, plural: &'static str, name: &'static str, plan: Planner<K>) -> Self {
-        Self { client, plural, name, plan, active: Mutex::default(), queue: Queue::new() }
+    fn new(
+        (client, reader): (Client, Client),
+        plural: &'static str,
+        name: &'static str,
+        plan: Planner<K>,
+    ) -> Self {
+        Self { client, reader, plural, name, plan, active: Mutex::default(), queue: Queue::new() }
     }
 
     async fn work(&self, namespace: String) -> Outcome {
@@ -124,7 +131,8 @@ where
         }
         let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
         let parameters = PostParams::default();
-        let written = match (self.plan)(api.get_opt(self.name).await?) {
+        let read: Api<K> = Api::namespaced(self.reader.clone(), namespace);
+        let written = match (self.plan)(read.get_opt(self.name).await?) {
             Plan::Keep => return Ok(()),
             Plan::Create(object) => api.create(&parameters, &object).await,
             Plan::Replace(object) => api.replace(self.name, &parameters, &object).await,

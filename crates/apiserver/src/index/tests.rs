@@ -67,7 +67,7 @@ async fn the_version_goes_before_the_uid_in_a_sorted_object() {
 #[tokio::test]
 async fn what_another_server_stored_is_brought_into_our_form() {
     let rev = stored(&json!({"apiVersion": "v1", "metadata": {
-        "name": "b", "uid": "u", "creationTimestamp": "t"}, "kind": "ConfigMap"}))
+        "name": "b", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}, "kind": "ConfigMap"}))
     .await;
     assert!(rev.extracted.foreign.is_some());
     assert_eq!(object(&rev)["metadata"]["resourceVersion"], "2");

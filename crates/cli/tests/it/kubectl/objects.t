@@ -337,7 +337,7 @@ Changed.
   $ kubectl replace --force -f game.yaml
   configmap "game" deleted from objects namespace
   configmap/game replaced
-  $ KUBE_EDITOR='sed -i s/11/12/' kubectl edit configmap game
+  $ KUBE_EDITOR='sed -i /size/s/11/12/' kubectl edit configmap game
   configmap/game edited
   $ KUBE_EDITOR=true kubectl edit configmap game
   Edit cancelled, no changes made.
