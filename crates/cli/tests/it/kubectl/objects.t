@@ -133,55 +133,6 @@ One object in every form.
           "uid": "<uid>"
       }
   }
-  $ kubectl get configmap game -o yaml --show-managed-fields
-  apiVersion: v1
-  data:
-    colour: blue
-    size: "9"
-  kind: ConfigMap
-  metadata:
-    annotations:
-      example.com/note: a b
-    creationTimestamp: "<time>"
-    labels:
-      game: "yes"
-      tier: front
-    managedFields:
-    - apiVersion: v1
-      fieldsType: FieldsV1
-      fieldsV1:
-        f:data:
-          .: {}
-          f:colour: {}
-          f:size: {}
-      manager: kubectl-create
-      operation: Update
-      time: "<time>"
-    - apiVersion: v1
-      fieldsType: FieldsV1
-      fieldsV1:
-        f:metadata:
-          f:annotations:
-            .: {}
-            f:example.com/note: {}
-      manager: kubectl-annotate
-      operation: Update
-      time: "<time>"
-    - apiVersion: v1
-      fieldsType: FieldsV1
-      fieldsV1:
-        f:metadata:
-          f:labels:
-            .: {}
-            f:game: {}
-            f:tier: {}
-      manager: kubectl-label
-      operation: Update
-      time: "<time>"
-    name: game
-    namespace: objects
-    resourceVersion: "<version>"
-    uid: <uid>
   $ kubectl get configmap game -o name
   configmap/game
   $ kubectl get configmap game -o jsonpath='{.data.colour}{"\n"}'
