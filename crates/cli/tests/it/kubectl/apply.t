@@ -173,64 +173,6 @@ By the client.
         securityContext: {}
         terminationGracePeriodSeconds: 30
   status: {}
-  $ kubectl get deployment web -o yaml --show-managed-fields | sed -n '/managedFields/,/^  name:/p'
-    managedFields:
-    - apiVersion: apps/v1
-      fieldsType: FieldsV1
-      fieldsV1:
-        f:metadata:
-          f:annotations:
-            .: {}
-            f:kubectl.kubernetes.io/last-applied-configuration: {}
-          f:labels:
-            .: {}
-            f:app: {}
-        f:spec:
-          f:progressDeadlineSeconds: {}
-          f:replicas: {}
-          f:revisionHistoryLimit: {}
-          f:selector: {}
-          f:strategy:
-            f:rollingUpdate:
-              .: {}
-              f:maxSurge: {}
-              f:maxUnavailable: {}
-            f:type: {}
-          f:template:
-            f:metadata:
-              f:labels:
-                .: {}
-                f:app: {}
-            f:spec:
-              f:containers:
-                k:{"name":"nginx"}:
-                  .: {}
-                  f:image: {}
-                  f:imagePullPolicy: {}
-                  f:name: {}
-                  f:ports:
-                    .: {}
-                    k:{"containerPort":80,"protocol":"TCP"}:
-                      .: {}
-                      f:containerPort: {}
-                      f:protocol: {}
-                  f:resources:
-                    .: {}
-                    f:requests:
-                      .: {}
-                      f:cpu: {}
-                      f:memory: {}
-                  f:terminationMessagePath: {}
-                  f:terminationMessagePolicy: {}
-              f:dnsPolicy: {}
-              f:restartPolicy: {}
-              f:schedulerName: {}
-              f:securityContext: {}
-              f:terminationGracePeriodSeconds: {}
-      manager: kubectl-client-side-apply
-      operation: Update
-      time: "<time>"
-    name: web
   $ kubectl get service web -o yaml
   apiVersion: v1
   kind: Service
@@ -426,37 +368,6 @@ By the server.
   > data: {b: "2", c: "2"}
   > END
   configmap/shared serverside-applied
-  $ kubectl get configmap shared -o yaml --show-managed-fields
-  apiVersion: v1
-  data:
-    a: "1"
-    b: "2"
-    c: "2"
-  kind: ConfigMap
-  metadata:
-    creationTimestamp: "<time>"
-    managedFields:
-    - apiVersion: v1
-      fieldsType: FieldsV1
-      fieldsV1:
-        f:data:
-          f:a: {}
-      manager: mine
-      operation: Apply
-      time: "<time>"
-    - apiVersion: v1
-      fieldsType: FieldsV1
-      fieldsV1:
-        f:data:
-          f:b: {}
-          f:c: {}
-      manager: yours
-      operation: Apply
-      time: "<time>"
-    name: shared
-    namespace: apply
-    resourceVersion: "<version>"
-    uid: <uid>
   $ kubectl apply --server-side --field-manager=yours -f - <<'END'
   > apiVersion: v1
   > kind: ConfigMap

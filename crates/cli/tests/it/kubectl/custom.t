@@ -243,43 +243,6 @@ Kinds of one's own.
   ship.transcript.example.com/fram unchanged
   $ kubectl apply --server-side -f ship.yaml
   ship.transcript.example.com/fram serverside-applied
-  $ kubectl get ship fram -o yaml --show-managed-fields
-  apiVersion: transcript.example.com/v1
-  kind: Ship
-  metadata:
-    annotations:
-      kubectl.kubernetes.io/last-applied-configuration: |
-        {"apiVersion":"transcript.example.com/v1","kind":"Ship","metadata":{"name":"fram","namespace":"custom"},"spec":{"cargo":[{"name":"oil","tons":1.5}],"port":"Oslo"}}
-    creationTimestamp: "<time>"
-    generation: 1
-    managedFields:
-    - apiVersion: transcript.example.com/v1
-      fieldsType: FieldsV1
-      fieldsV1:
-        f:metadata:
-          f:annotations:
-            f:kubectl.kubernetes.io/last-applied-configuration: {}
-      manager: kubectl-last-applied
-      operation: Apply
-    - apiVersion: transcript.example.com/v1
-      fieldsType: FieldsV1
-      fieldsV1:
-        f:spec:
-          f:cargo: {}
-          f:port: {}
-      manager: kubectl
-      operation: Apply
-      time: "<time>"
-    name: fram
-    namespace: custom
-    resourceVersion: "<version>"
-    uid: <uid>
-  spec:
-    cargo:
-    - name: oil
-      tons: 1.5
-    crew: 3
-    port: Oslo
   $ kubectl get sh -o wide
   NAME  PORT  CREW  PHASE  AGE
   fram  Oslo  3  <age>
