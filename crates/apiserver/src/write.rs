@@ -23,7 +23,7 @@ use crate::kinds::Context;
 use crate::meta;
 use crate::options::WriteOptions;
 use crate::refusal::{self, Refusal};
-use crate::resource::Resource;
+use crate::resource::{Origin, Resource};
 use crate::services::Services;
 use crate::user::User;
 use crate::warnings::Warnings;
@@ -187,6 +187,12 @@ impl Write<'_> {
     /// Prepares, validates and judges an object that has its identity.
     async fn admit_new(&self, mut object: Value) -> Result<Admitted, Refusal> {
         let name = meta::text(&object, "name").to_owned();
+        if let Origin::Custom(custom) = &self.resource.origin
+            && custom.definition.metadata.contains_key("deletionTimestamp")
+        {
+            let why = "create not allowed while custom resource definition is terminating";
+            return Err(Box::new(Status::forbidden(&self.resource.group_resource(), &name, why)));
+        }
         self.resource.prepare_create(&mut object, &self.context());
         self.refuse_invalid(&name, &self.resource.validate_create(&object))?;
         self.warnings.extend(self.resource.warnings(self.part, &object, None));
