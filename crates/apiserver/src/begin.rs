@@ -116,11 +116,12 @@ fn must_change(keep: &Keep, stored: &Value) -> bool {
     }
 }
 
-/// The stored object with everything put right but its metadata; `None` if all is right.
+/// The stored object with everything put right but its metadata and its status, which tells what
+/// has become of it; `None` if all is right.
 fn corrected(stored: &Value, wanted: &Value) -> Option<Value> {
     let mut object = stored.clone();
     for (field, value) in wanted.as_object()? {
-        if field != "metadata" {
+        if !matches!(field.as_str(), "metadata" | "status") {
             object[field.as_str()] = value.clone();
         }
     }

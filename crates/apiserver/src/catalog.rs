@@ -51,6 +51,10 @@ impl Catalog {
         &BUILTIN["apiextensions.k8s.io/v1/customresourcedefinitions"]
     }
 
+    pub(crate) fn namespaces() -> &'static Arc<Resource> {
+        &BUILTIN["/v1/namespaces"]
+    }
+
     pub(crate) fn pods() -> &'static Arc<Resource> {
         &BUILTIN["/v1/pods"]
     }

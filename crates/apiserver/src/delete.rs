@@ -10,6 +10,7 @@ use kubewright_store::{Change, Durability, Updated};
 use serde_json::{Value, json};
 
 use crate::admission::{Admission, Attributes, Operation};
+use crate::encode;
 use crate::index::{self, Store, Stored};
 use crate::meta;
 use crate::options::DeleteOptions;
@@ -134,7 +135,7 @@ impl Delete<'_> {
         let Some(current) = current else {
             return Err(Box::new(Status::not_found(&resource, name)));
         };
-        let live = self.resource.live(current);
+        let live = encode::live(self.resource, current)?;
         if remove {
             return Ok((Change::Delete, Next::Removed(live)));
         }

@@ -30,7 +30,7 @@ pub(crate) use view::{Tables, include, not_an_object, partial};
 use crate::body::Body;
 use crate::index::Stored;
 use crate::negotiate::{Encoding, Format, View};
-use crate::resource::Resource;
+use crate::resource::{Origin, Resource};
 
 /// What is answered with.
 #[derive(Debug)]
@@ -158,6 +158,19 @@ impl Object {
 /// What is stored is no object.
 pub fn value(resource: &Resource, rev: &Stored) -> Result<Value, Box<Status>> {
     Ok(renderer::in_version(resource, renderer::hub(resource, rev)?))
+}
+
+/// The object as a tree in the version in which writes judge it: the hub of a built-in kind, the
+/// version of the request for a custom resource.
+///
+/// # Errors
+/// What is stored is no object.
+pub(crate) fn live(resource: &Resource, rev: &Stored) -> Result<Value, Box<Status>> {
+    let object = renderer::hub(resource, rev)?;
+    Ok(match resource.origin {
+        Origin::Builtin(_) => object,
+        Origin::Custom(_) => renderer::in_version(resource, object),
+    })
 }
 
 /// The answer to a request that failed.

@@ -137,6 +137,17 @@ fn place<'a>(resource: &Resource, rev: &'a Rev<Index>) -> (&'a str, &'a str) {
     }
 }
 
+/// A field of a built-in object that selectors may ask for; the object is read once for all who
+/// ask.
+pub(crate) fn field<'a>(resource: &Resource, rev: &'a Rev<Index>, name: &str) -> Option<&'a str> {
+    let Origin::Builtin(builtin) = &resource.origin else { return None };
+    let named = |field: &Field| match field {
+        Field::At(known) | Field::Made(known, _) => *known == name,
+    };
+    let position = builtin.fields.iter().position(named)?;
+    rev.extracted.fields(|| made(resource, rev)).get(position).map(|text| &**text)
+}
+
 /// What the rules of a built-in kind make of an object.
 fn made(resource: &Resource, rev: &Rev<Index>) -> Box<[Box<str>]> {
     let Origin::Builtin(builtin) = &resource.origin else { return Box::default() };

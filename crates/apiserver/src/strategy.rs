@@ -11,12 +11,11 @@ use kubewright_apimachinery::conversion::scale::{self, Paths};
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name::Rule;
 use kubewright_apimachinery::name::object_meta::{self, Scope};
-use kubewright_apimachinery::schema::{self, Malformed};
+use kubewright_apimachinery::schema;
 use kubewright_apimachinery::{builtin, conversion, json};
-use kubewright_store::Rev;
 use serde_json::{Map, Value, json};
 
-use crate::index::{self, Index};
+use crate::index;
 use crate::kinds::Context;
 use crate::resource::{Custom, Origin, Resource};
 
@@ -37,16 +36,6 @@ impl Resource {
             Origin::Builtin(builtin) => (builtin.rules.default)(object),
             Origin::Custom(custom) => schema::default(object, &custom.schema),
         }
-    }
-
-    /// A stored object in the version in which it is judged, with its revision.
-    pub(crate) fn live(&self, rev: &Rev<Index>) -> Value {
-        let mut object = index::object(rev);
-        if let Origin::Custom(custom) = &self.origin {
-            object = custom.read_tree(object);
-            object["apiVersion"] = self.gvk.api_version().into();
-        }
-        object
     }
 
     /// From the version of the request to the one in which objects are judged.
@@ -296,14 +285,6 @@ impl Tracking {
 impl Custom {
     pub(crate) fn has_status(&self) -> bool {
         self.version().subresources.as_ref().is_some_and(|parts| parts.status)
-    }
-
-    /// An object as it comes from the store, maybe written under another schema.
-    pub(crate) fn read_tree(&self, object: Value) -> Value {
-        let fallback = object.clone();
-        let Ok((mut object, _)) = self.admit_tree(object, Malformed::Drop) else { return fallback };
-        schema::default(&mut object, &self.schema);
-        object
     }
 
     fn reset(&self, part: Option<&str>) -> ResetFields {

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::admission::{Admission, Admitted, Attributes, Operation};
 use crate::allocate::Reserved;
+use crate::encode;
 use crate::index::{self, Store, Stored};
 use crate::kinds::Context;
 use crate::meta;
@@ -226,6 +227,11 @@ impl Write<'_> {
         let Attempt { outcome, reserved } = last();
         self.settle_reserved(reserved, matches!(updated, Ok(Updated::Put(_)))).await;
         let updated = updated?;
+        if let Updated::Deleted(gone) = &updated
+            && Services::concern(self.resource)
+        {
+            self.services.release(&index::object(&gone.previous)).await;
+        }
         Ok(match (updated, outcome) {
             (_, Some(written)) => written,
             (Updated::Put(stored), None) if stored.created == stored.revision => {
@@ -246,7 +252,7 @@ impl Write<'_> {
             let key = &key;
             async move {
                 let Some(current) = current else { return Err(self.not_found()) };
-                let live = self.resource.live(&current);
+                let live = encode::live(self.resource, &current)?;
                 self.check_uid(key, &live, revise)?;
                 let mut object = revise.revise(self, Some(&live))?;
                 if self.options.dry_run || object == live {
@@ -296,7 +302,7 @@ impl Write<'_> {
                 false => Err(self.not_found()),
             };
         };
-        let live = resource.live(current);
+        let live = encode::live(resource, current)?;
         self.check_uid(key, &live, revise)?;
         let mut object = self.revised(Some(&live), revise).await?;
         self.check_version(&object, current)?;

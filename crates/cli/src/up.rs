@@ -7,10 +7,10 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use kubewright_cluster::etcd;
 use kubewright_cluster::home::{DEFAULT_NAME, Home, Record};
 use kubewright_cluster::kubeconfig;
 use kubewright_cluster::run::{self, Keep, Options};
+use kubewright_cluster::{NAMES, Names, etcd};
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 
@@ -48,6 +48,11 @@ pub(crate) struct Args {
     /// What runs pods. Nothing does yet.
     #[arg(long, value_parser = parse_node, default_value = "none")]
     node: Node,
+    /// Which controllers run, as kube-controller-manager takes them: `*` is all, `-NAME` not this
+    /// one, `NAME` only those named
+    #[arg(long, value_name = "LIST", value_parser = parse_controllers, default_value = "*")]
+    #[arg(allow_hyphen_values = true)]
+    controllers: Names,
     /// Print each request.
     #[arg(long)]
     verbose: bool,
@@ -208,7 +213,8 @@ fn options(args: &Args) -> Result<Options> {
                 .to_owned()
         }
     };
-    Ok(Options { name: args.name.clone(), home: home()?, port: args.port, keep, kubeconfig })
+    let (name, controllers) = (args.name.clone(), args.controllers.clone());
+    Ok(Options { name, home: home()?, port: args.port, keep, kubeconfig, controllers })
 }
 
 fn etcd_tls(args: &Args) -> Result<Option<etcd::Tls>> {
@@ -238,6 +244,10 @@ fn parse_store(text: &str) -> Result<Store, String> {
         Some(url) => Err(format!("{url:?} is no URL of etcd: it begins with http:// or https://")),
         None => Ok(Store::Etcd(urls)),
     }
+}
+
+fn parse_controllers(list: &str) -> Result<Names, String> {
+    Names::parse(list).map_err(|error| format!("{error}: there are {}", NAMES.join(", ")))
 }
 
 fn parse_node(text: &str) -> Result<Node, String> {

@@ -33,6 +33,8 @@ pub struct Options {
     pub keep: Keep,
     /// The file to add the context to.
     pub kubeconfig: PathBuf,
+    /// Which controllers run.
+    pub controllers: Names,
 }
 
 /// What remains of a cluster when it ends.
@@ -153,6 +155,7 @@ const EMBEDDED: &str = "embedded";
 struct Site {
     dir: PathBuf,
     storage: StorageChoice,
+    controllers: Names,
     /// Kept open, so that nobody takes the port while the cluster starts anew.
     listener: TcpListener,
     pki: Pki,
@@ -170,7 +173,7 @@ enum StorageChoice {
 
 impl Site {
     fn prepare(options: Options) -> Result<Self> {
-        let Options { name, home, port, keep, kubeconfig } = options;
+        let Options { name, home, port, keep, kubeconfig, controllers } = options;
         let dir = home.dir(&name)?;
         let mut holds = vec![hold(&dir, || {
             format!(
@@ -224,7 +227,7 @@ impl Site {
             kubeconfig: Some(std::path::absolute(kubeconfig).context("find the kubeconfig")?),
             control: socket.path().to_owned(),
         };
-        Ok(Site { dir, storage, listener, pki, socket, record, _holds: holds })
+        Ok(Site { dir, storage, controllers, listener, pki, socket, record, _holds: holds })
     }
 
     async fn start(&self) -> Result<Cluster> {
@@ -240,7 +243,7 @@ impl Site {
                 limits: Limits::default(),
             }),
             clock: Clock::System,
-            controllers: Names::all(),
+            controllers: self.controllers.clone(),
         };
         Cluster::start(config).await.context("start the cluster")
     }

@@ -6,8 +6,9 @@ use kubewright_apimachinery::status::{Cause, Status};
 use serde_json::Value;
 
 use super::{Attributes, Operation, Scene};
-use crate::index;
+use crate::catalog::Catalog;
 use crate::refusal::Refusal;
+use crate::selection;
 
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
@@ -34,7 +35,8 @@ pub(super) fn admit(
     let Some(found) = scene.store.get(&format!("/registry/namespaces/{namespace}")) else {
         return Err(Box::new(Status::not_found(&GroupResource::new("", "namespaces"), namespace)));
     };
-    let is_terminating = || index::object(&found)["status"]["phase"] == "Terminating";
+    let phase = || selection::field(Catalog::namespaces(), &found, "status.phase");
+    let is_terminating = || phase() == Some("Terminating");
     if attributes.operation != Operation::Create || !is_terminating() {
         return Ok(());
     }

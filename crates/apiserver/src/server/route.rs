@@ -24,7 +24,7 @@ use crate::delete::{Delete, Deleted};
 use crate::deprecation;
 use crate::document::{self, Question};
 use crate::draft::{self, Expected, Media, Shape};
-use crate::encode::Answer;
+use crate::encode::{self, Answer};
 use crate::health;
 use crate::index::{self, Stored};
 use crate::list_options::{GetOptions, ListOptions};
@@ -378,7 +378,9 @@ impl Call<'_> {
         let through = scale::Through { revise, scale };
         let write = self.write(options, &self.target.name, None, &|| Ok(()));
         let object = match write.update(&through).await? {
-            Written::Created(stored) | Written::Updated(stored) => self.resource.live(&stored),
+            Written::Created(stored) | Written::Updated(stored) => {
+                encode::live(self.resource, &stored)?
+            }
             Written::Object { object, .. } => object,
         };
         let scale = scale::of(self.resource, &self.resource.to_request(object))?;
@@ -391,7 +393,7 @@ impl Call<'_> {
         let found =
             self.server.store.latest().await.map_err(|error| refusal::unavailable(&error))?;
         let Some(stored) = found.get(key.as_str()) else { return Err(self.not_found()) };
-        let object = self.resource.to_request(self.resource.live(stored));
+        let object = encode::value(self.resource, stored)?;
         let scale = scale::of(self.resource, &object)?;
         Ok(self.answered(Answer::Own(scale), &format, StatusCode::OK))
     }
