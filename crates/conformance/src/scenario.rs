@@ -189,6 +189,10 @@ impl Context {
 /// How long a state that must come may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Selects the ConfigMaps that a scenario made: a server with controllers publishes its certificate
+/// in every namespace, at a moment of its own.
+const OURS: &str = "fieldSelector=metadata.name%21%3Dkube-root-ca.crt";
+
 fn config_map(name: &str) -> Value {
     json!({
         "apiVersion": "v1",

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use super::{Context, expect, names, refused, revision, same, scenarios, text};
+use super::{Context, OURS, expect, names, refused, revision, same, scenarios, text};
 use crate::endpoint::Request;
 
 scenarios! { "reads":
@@ -51,12 +51,11 @@ async fn a_list_is_at_least_as_new_as_its_items(cx: Context) -> Result<()> {
 }
 
 async fn a_list_can_be_asked_at_an_exact_version(cx: Context) -> Result<()> {
-    let selector = "fieldSelector=metadata.name%21%3Dkube-root-ca.crt";
     cx.config_map("one").await?;
-    let then = cx.get(&cx.core(&format!("configmaps?{selector}"))).await?;
+    let then = cx.get(&cx.core(&format!("configmaps?{OURS}"))).await?;
     cx.config_map("two").await?;
     let target = format!(
-        "configmaps?{selector}&resourceVersionMatch=Exact&resourceVersion={}",
+        "configmaps?{OURS}&resourceVersionMatch=Exact&resourceVersion={}",
         revision(&then)?
     );
     let exact = cx.get(&cx.core(&target)).await?;

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::{Context, config_map, expect, refused, revision, same, scenarios, text};
+use super::{Context, OURS, config_map, expect, refused, revision, same, scenarios, text};
 use crate::endpoint::Request;
 
 scenarios! { "watches":
@@ -24,9 +24,10 @@ scenarios! { "watches":
     events_do_not_come_in_yaml [R5 W7],
 }
 
+/// Watches the ConfigMaps that the scenario makes, from the version of `object`.
 async fn after(cx: &Context, object: &Value, more: &str) -> Result<crate::endpoint::Watch> {
     let version = revision(object)?;
-    cx.watch(cx.core(&format!("configmaps?watch=1&resourceVersion={version}{more}"))).await
+    cx.watch(cx.core(&format!("configmaps?watch=1&{OURS}&resourceVersion={version}{more}"))).await
 }
 
 async fn a_watch_from_a_version_sees_what_comes_after(cx: Context) -> Result<()> {
@@ -41,14 +42,13 @@ async fn a_watch_from_a_version_sees_what_comes_after(cx: Context) -> Result<()>
 }
 
 async fn a_watch_from_anywhere_begins_with_what_is_there(cx: Context) -> Result<()> {
-    let selector = "fieldSelector=metadata.name%21%3Dkube-root-ca.crt";
     let one = cx.config_map("one").await?;
     for version in ["", "&resourceVersion=0"] {
         // "0" is any moment, so the object must be known before it can be counted on.
         let known = cx.core(&format!("configmaps?resourceVersion={}", revision(&one)?));
         cx.get(&known).await?;
-        let mut watch =
-            cx.watch(cx.core(&format!("configmaps?watch=true&{selector}{version}"))).await?;
+        let target = format!("configmaps?watch=true&{OURS}{version}");
+        let mut watch = cx.watch(cx.core(&target)).await?;
         same("event", &watch.event().await?, json!({ "type": "ADDED", "object": one }))?;
     }
     Ok(())
@@ -93,7 +93,8 @@ async fn a_watch_ends_when_its_time_is_up(cx: Context) -> Result<()> {
 
 async fn a_watch_of_one_name_sees_only_that(cx: Context) -> Result<()> {
     let start = cx.config_map("start").await?;
-    let mut watch = after(&cx, &start, "&fieldSelector=metadata.name%3Dtwo").await?;
+    let target = "configmaps?watch=1&fieldSelector=metadata.name%3Dtwo&resourceVersion=";
+    let mut watch = cx.watch(cx.core(&format!("{target}{}", revision(&start)?))).await?;
     cx.config_map("one").await?;
     let two = cx.config_map("two").await?;
     same("event", &watch.event().await?, json!({ "type": "ADDED", "object": two }))
@@ -104,9 +105,9 @@ async fn a_watch_frames_one_event_per_line(cx: Context) -> Result<()> {
     let mut lines = config_map("lines");
     lines["data"]["key"] = "one\ntwo\n".into();
     let lines = cx.create(&cx.core("configmaps"), &lines).await?;
-    let target =
-        format!("configmaps?watch=1&timeoutSeconds=1&resourceVersion={}", revision(&start)?);
-    let answer = cx.send(Request::get(cx.core(&target)).accept("application/json")).await?;
+    let target = format!("configmaps?watch=1&{OURS}&timeoutSeconds=1&resourceVersion=");
+    let target = cx.core(&format!("{target}{}", revision(&start)?));
+    let answer = cx.send(Request::get(target).accept("application/json")).await?;
     same("content type", &json!(answer.content_type()), json!("application/json"))?;
     let stream = String::from_utf8(answer.bytes)?;
     ensure!(stream.matches('\n').count() == 1 && stream.ends_with('\n'), "{stream:?}");
@@ -137,10 +138,10 @@ async fn a_watch_list_ends_its_beginning_with_a_bookmark(cx: Context) -> Result<
     let one = cx.config_map("one").await?;
     let two = cx.config_map("two").await?;
     let mut watch = cx
-        .watch(cx.core(
+        .watch(cx.core(&format!(
             "configmaps?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan\
-             &allowWatchBookmarks=true&fieldSelector=metadata.name%21%3Dkube-root-ca.crt",
-        ))
+             &allowWatchBookmarks=true&{OURS}",
+        )))
         .await?;
     let mut seen = [watch.event().await?, watch.event().await?];
     seen.sort_by_key(|event| text(event, "/object/metadata/name").to_owned());
@@ -199,15 +200,18 @@ async fn a_write_that_changes_nothing_is_no_event(cx: Context) -> Result<()> {
 }
 
 async fn the_old_path_still_watches(cx: Context) -> Result<()> {
-    let one = cx.config_map("one").await?;
-    let two = cx.config_map("two").await?;
+    let create = async |name: &str| {
+        cx.create(&cx.core("secrets"), &json!({ "metadata": { "name": name } })).await
+    };
+    let one = create("one").await?;
+    let two = create("two").await?;
     let version = revision(&one)?;
-    let path = format!("/api/v1/watch/namespaces/{}/configmaps", cx.namespace);
+    let path = format!("/api/v1/watch/namespaces/{}/secrets", cx.namespace);
     let mut watch = cx.watch(format!("{path}?resourceVersion={version}")).await?;
     same("event", &watch.event().await?, json!({ "type": "ADDED", "object": two }))?;
     let mut watch = cx.watch(format!("{path}/one?resourceVersion={version}")).await?;
-    cx.config_map("three").await?;
-    expect(&cx.send(Request::delete(cx.core("configmaps/one"))).await?, 200)?;
+    create("three").await?;
+    expect(&cx.send(Request::delete(cx.core("secrets/one"))).await?, 200)?;
     let event = watch.event().await?;
     same("type", &event["type"], json!("DELETED"))?;
     same("name", &event["object"]["metadata"]["name"], json!("one"))

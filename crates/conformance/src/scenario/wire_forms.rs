@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::{Context, config_map, expect, refused, same, scenarios, text};
+use super::{Context, OURS, config_map, expect, refused, same, scenarios, text};
 use crate::endpoint::Request;
 
 scenarios! { "wire_forms":
@@ -23,7 +23,8 @@ const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;
 
 async fn a_table_has_columns_and_cells(cx: Context) -> Result<()> {
     cx.config_map("one").await?;
-    let answer = cx.send(Request::get(cx.core("configmaps")).accept(TABLE)).await?;
+    let target = cx.core(&format!("configmaps?{OURS}"));
+    let answer = cx.send(Request::get(target).accept(TABLE)).await?;
     same("content type", &json!(answer.content_type()), json!("application/json"))?;
     let table = expect(&answer, 200)?;
     same("kind", &table["kind"], json!("Table"))?;
@@ -68,7 +69,8 @@ async fn a_table_includes_what_is_asked_for(cx: Context) -> Result<()> {
 }
 
 async fn a_watched_table_names_its_columns_once(cx: Context) -> Result<()> {
-    let request = Request::get(cx.core("configmaps?watch=1&resourceVersion=0")).accept(TABLE);
+    let target = cx.core(&format!("configmaps?watch=1&resourceVersion=0&{OURS}"));
+    let request = Request::get(target).accept(TABLE);
     cx.config_map("one").await?;
     let mut watch = cx.endpoint.watch(&request).await?;
     let first = watch.event().await?;
@@ -127,7 +129,7 @@ async fn metadata_alone_can_be_read(cx: Context) -> Result<()> {
 async fn metadata_alone_can_be_watched(cx: Context) -> Result<()> {
     let created = cx.config_map("one").await?;
     let from = text(&created, "/metadata/resourceVersion");
-    let target = cx.core(&format!("configmaps?watch=1&resourceVersion={from}"));
+    let target = cx.core(&format!("configmaps?watch=1&resourceVersion={from}&{OURS}"));
     let mut watch = cx.endpoint.watch(&Request::get(target).accept(METADATA)).await?;
     let two = cx.config_map("two").await?;
     same(
