@@ -34,7 +34,7 @@ pub(super) const VALIDATING: Rules = Rules {
     },
     prepare_update: |object, old, _| {
         edit::restore(object, old, "status");
-        edit::next_generation(object, old, &["spec"]);
+        edit::next_generation(object, old, "spec");
     },
     validate: |object| check_validating(object, None),
     validate_update: |object, old| check_validating(object, Some(old)),
@@ -78,7 +78,7 @@ pub(super) const MUTATING_BINDING: Rules = Rules {
 const COMMON: Rules = Rules {
     prepare_create: |object, _| edit::first_generation(object),
     prepare_update: |object: &mut Value, old: &Value, _: &Context<'_>| {
-        edit::next_generation(object, old, &["spec"]);
+        edit::next_generation(object, old, "spec");
     },
     warnings: admission::warnings,
     unconditional_update: false,

@@ -6,7 +6,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name;
 use serde_json::{Value, json};
 
-use super::{Context, Part, Rules, change, check, edit, job, typed, workload};
+use super::{Context, Part, Rules, check, edit, job, typed, workload};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -15,10 +15,7 @@ pub(super) const RULES: Rules = Rules {
     validate,
     validate_update,
     warnings,
-    parts: &[(
-        "status",
-        Part { prepare_update: change::keep_spec, reset: &["spec"], ..Part::PLAIN },
-    )],
+    parts: &[("status", Part { prepare_update: edit::keep_spec, reset: &["spec"], ..Part::PLAIN })],
     reset: &["status"],
     ..Rules::PLAIN
 };
@@ -42,12 +39,12 @@ fn default(object: &mut Value) {
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
     object["status"] = json!({});
     workload::drop_disabled(object, None, TEMPLATE);
-    change::begin(object);
+    edit::first_generation(object);
 }
 
 fn prepare_update(object: &mut Value, old: &Value, context: &Context<'_>) {
     workload::drop_disabled(object, Some(old), TEMPLATE);
-    change::keep_status(object, old, context);
+    edit::keep_status(object, old, context);
 }
 
 fn validate(object: &Value) -> Vec<Error> {

@@ -8,7 +8,7 @@ use kubewright_apimachinery::selector::label::Leniency;
 use serde_json::{Value, json};
 
 use super::persistent_volume::{check_driver, label_deprecation};
-use super::{Context, Rules, change, check as shared, complaint, edit, typed};
+use super::{Context, Rules, check as shared, complaint, edit, typed};
 
 const NODE_ID_BYTES_MAX: usize = 256;
 const TOKEN_SECONDS_MIN: i64 = 600;
@@ -77,7 +77,7 @@ fn drop_alpha(object: &mut Value, old: Option<&Value>) {
 fn prepare_driver_update(object: &mut Value, old: &Value, _: &Context<'_>) {
     drop_alpha(object, Some(old));
     // Unlike elsewhere, a new driver has no generation.
-    let changed = !change::same(object, old, &["spec"]);
+    let changed = !edit::same(object, old, &["spec"]);
     let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + i64::from(changed);
     if generation > 0 {
         object["metadata"]["generation"] = generation.into();

@@ -5,7 +5,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::selector::label::{LabelSelector, Leniency};
 use serde_json::{Value, json};
 
-use super::{Context, Part, Rules, change, check, edit, pod_spec, typed, workload};
+use super::{Context, Part, Rules, check, edit, pod_spec, typed, workload};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -52,7 +52,7 @@ fn prepare_create(object: &mut Value, _: &Context<'_>) {
         "numberReady": 0,
     });
     workload::drop_disabled(object, None, TEMPLATE);
-    change::begin(object);
+    edit::first_generation(object);
     let generation = template_generation(object).max(1);
     set_template_generation(object, generation);
 }
@@ -60,14 +60,14 @@ fn prepare_create(object: &mut Value, _: &Context<'_>) {
 fn prepare_update(object: &mut Value, old: &Value, context: &Context<'_>) {
     workload::drop_disabled(object, Some(old), TEMPLATE);
     let generation = template_generation(old);
-    let changed = !change::same(object, old, &["spec", "template"]);
+    let changed = !edit::same(object, old, &["spec", "template"]);
     set_template_generation(object, generation + i64::from(changed));
-    change::keep_status(object, old, context);
+    edit::keep_status(object, old, context);
 }
 
 fn prepare_status_update(object: &mut Value, old: &Value, context: &Context<'_>) {
     set_template_generation(object, template_generation(old));
-    change::keep_spec(object, old, context);
+    edit::keep_spec(object, old, context);
 }
 
 fn template_generation(object: &Value) -> i64 {
@@ -76,11 +76,7 @@ fn template_generation(object: &Value) -> i64 {
 }
 
 fn set_template_generation(object: &mut Value, generation: i64) {
-    let metadata = &mut object["metadata"];
-    edit::fill(metadata, "annotations", json!({}));
-    let annotations = &mut metadata["annotations"];
-    annotations[TEMPLATE_GENERATION] = generation.to_string().into();
-    annotations.as_object_mut().map(serde_json::Map::sort_keys);
+    edit::put_annotation(object, TEMPLATE_GENERATION, &generation.to_string());
 }
 
 fn validate_update(object: &Value, old: &Value) -> Vec<Error> {

@@ -4,7 +4,7 @@ use k8s_openapi::api::apps::v1::{Deployment, DeploymentStrategy, RollingUpdateDe
 use kubewright_apimachinery::field::{Error, Path};
 use serde_json::{Map, Value, json};
 
-use super::{Context, Part, Rules, change, check, edit, pod_spec, replica_set, typed, workload};
+use super::{Context, Part, Rules, check, edit, pod_spec, replica_set, typed, workload};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -50,7 +50,7 @@ fn prepare_create(object: &mut Value, _: &Context<'_>) {
     object["status"] = json!({});
     settle_rollback(object);
     workload::drop_disabled(object, None, TEMPLATE);
-    change::begin(object);
+    edit::first_generation(object);
 }
 
 /// Annotations are copied to the ReplicaSets, so changing them is a change, too.
@@ -58,24 +58,21 @@ fn prepare_update(object: &mut Value, old: &Value, _: &Context<'_>) {
     edit::restore(object, old, "status");
     settle_rollback(object);
     workload::drop_disabled(object, Some(old), TEMPLATE);
-    let same = change::same(object, old, &["spec"])
-        && change::same(object, old, &["metadata", "annotations"]);
-    change::count(object, old, !same);
+    let same =
+        edit::same(object, old, &["spec"]) && edit::same(object, old, &["metadata", "annotations"]);
+    edit::count_generation(object, old, !same);
 }
 
 fn prepare_status_update(object: &mut Value, old: &Value, context: &Context<'_>) {
     edit::restore(&mut object["metadata"], &old["metadata"], "labels");
     keep_rollback(object, old);
-    change::keep_spec(object, old, context);
+    edit::keep_spec(object, old, context);
 }
 
 /// The annotation is part of the spec.
 fn keep_rollback(object: &mut Value, old: &Value) {
-    let revision = old["metadata"]["annotations"].get(ROLLBACK_TO);
-    edit::fill(&mut object["metadata"], "annotations", json!({}));
-    let annotations = &mut object["metadata"]["annotations"];
-    annotations[ROLLBACK_TO] = revision.cloned().unwrap_or_else(|| "".into());
-    annotations.as_object_mut().map(Map::sort_keys);
+    let revision = old["metadata"]["annotations"][ROLLBACK_TO].as_str();
+    edit::put_annotation(object, ROLLBACK_TO, revision.unwrap_or_default());
     settle_rollback(object);
 }
 

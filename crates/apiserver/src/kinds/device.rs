@@ -14,7 +14,7 @@ use super::{Field, Part, Rules, edit, resource_name, typed};
 
 pub(super) const CLASS: Rules = Rules {
     prepare_create: |object, _| edit::first_generation(object),
-    prepare_update: |object, old, _| edit::next_generation(object, old, &["spec"]),
+    prepare_update: |object, old, _| edit::next_generation(object, old, "spec"),
     validate: validate_class,
     validate_update: |object, _| validate_class(object),
     ..Rules::PLAIN
@@ -66,7 +66,7 @@ pub(super) const SLICE: Rules = Rules {
     },
     prepare_update: |object, old, context| {
         slice::date_taints(object, context);
-        edit::next_generation(object, old, &["spec"]);
+        edit::next_generation(object, old, "spec");
         slice::drop_disabled(object, Some(old));
     },
     validate: |object| slice::check(object, None),

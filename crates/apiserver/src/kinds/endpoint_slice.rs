@@ -5,7 +5,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name;
 use serde_json::Value;
 
-use super::{Context, Rules, change, check as shared, complaint, edit, ip, typed};
+use super::{Context, Rules, check as shared, complaint, edit, ip, typed};
 
 const ENDPOINTS_MAX: usize = 1000;
 const ADDRESSES_MAX: usize = 100;
@@ -20,7 +20,7 @@ const CONTROLLERS: [&str; 2] =
 pub(super) const RULES: Rules = Rules {
     default,
     prepare_create: |object, _| {
-        change::begin(object);
+        edit::first_generation(object);
         drop_topology(object, None);
     },
     prepare_update,
@@ -45,9 +45,9 @@ fn default(object: &mut Value) {
 
 fn prepare_update(object: &mut Value, old: &Value, _: &Context<'_>) {
     let fields = ["endpoints", "ports", "addressType"];
-    let changed = fields.iter().any(|field| !change::same(object, old, &[field]))
+    let changed = fields.iter().any(|field| !edit::same(object, old, &[field]))
         || object["metadata"].get("labels") != old["metadata"].get("labels");
-    change::count(object, old, changed);
+    edit::count_generation(object, old, changed);
     drop_topology(object, Some(old));
 }
 

@@ -50,7 +50,7 @@ const COMMON: Rules = Rules {
         edit::first_generation(object);
     },
     prepare_update: |object: &mut Value, old: &Value, _: &Context<'_>| {
-        edit::next_generation(object, old, &["spec"]);
+        edit::next_generation(object, old, "spec");
         edit::restore(object, old, "status");
     },
     parts: &[(

@@ -13,20 +13,20 @@ use kubewright_apimachinery::gvk::GroupVersion;
 use kubewright_apimachinery::name;
 use serde_json::{Map, Value, json};
 
-use super::{Part, Rules, change, check, edit, typed};
+use super::{Part, Rules, check, edit, typed};
 
 pub(super) const RULES: Rules = Rules {
     default,
     prepare_create: |object, _| {
         object["status"] = json!({ "desiredReplicas": 0, "currentMetrics": null });
     },
-    prepare_update: change::keep_status,
+    prepare_update: edit::keep_status,
     validate,
     validate_update,
     parts: &[(
         "status",
         Part {
-            prepare_update: change::keep_spec,
+            prepare_update: edit::keep_spec,
             validate_update: validate_status_update,
             reset: &["spec"],
             ..Part::PLAIN

@@ -8,7 +8,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name;
 use serde_json::{Value, json};
 
-use super::{Context, Part, Rules, change, check as shared, complaint, edit, ip, typed};
+use super::{Context, Part, Rules, check as shared, complaint, edit, ip, typed};
 
 /// Where the class was once named.
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
@@ -18,9 +18,9 @@ const NOT_AN_ADDRESS: &str = "must be a DNS name, not an IP address";
 pub(super) const RULES: Rules = Rules {
     prepare_create: |object, _| {
         object["status"] = json!({"loadBalancer": {}});
-        change::begin(object);
+        edit::first_generation(object);
     },
-    prepare_update: change::keep_status,
+    prepare_update: edit::keep_status,
     validate: |object| {
         let ingress: Ingress = typed(object);
         let mut errors = check(&ingress, None);
@@ -38,7 +38,7 @@ pub(super) const RULES: Rules = Rules {
 };
 
 const STATUS: Part = Part {
-    prepare_update: change::keep_spec,
+    prepare_update: edit::keep_spec,
     validate_update: |object, old| check_status(&typed(object), &typed(old)),
     warnings: |object, _| status_warnings(&typed(object)),
     reset: &["spec"],
@@ -50,10 +50,9 @@ pub(super) const CLASS: Rules = Rules {
             edit::fill(parameters, "scope", "Cluster");
         }
     },
-    prepare_create: |object, _| change::begin(object),
+    prepare_create: |object, _| edit::first_generation(object),
     prepare_update: |object: &mut Value, old: &Value, _: &Context<'_>| {
-        let changed = !change::same(object, old, &["spec"]);
-        change::count(object, old, changed);
+        edit::next_generation(object, old, "spec");
     },
     validate: |object| check_class(&typed(object)),
     validate_update: |object, old| {

@@ -11,9 +11,7 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::selector::label::{LabelSelector, Leniency, Selector};
 use serde_json::{Map, Value, json};
 
-use super::{
-    Context, Field, Part, Rules, change, check, edit, internal, pod_spec, typed, workload,
-};
+use super::{Context, Field, Part, Rules, check, edit, internal, pod_spec, typed, workload};
 pub(super) use spec::check_spec;
 
 pub(super) const RULES: Rules = Rules {
@@ -98,18 +96,18 @@ fn prepare_create(object: &mut Value, _: &Context<'_>) {
     label(object);
     workload::drop_disabled(object, None, TEMPLATE);
     object["status"] = json!({});
-    change::begin(object);
+    edit::first_generation(object);
 }
 
 fn prepare_update(object: &mut Value, old: &Value, context: &Context<'_>) {
     label(object);
     workload::drop_disabled(object, Some(old), TEMPLATE);
-    change::keep_status(object, old, context);
+    edit::keep_status(object, old, context);
 }
 
 fn prepare_status_update(object: &mut Value, old: &Value, context: &Context<'_>) {
     label(object);
-    change::keep_spec(object, old, context);
+    edit::keep_spec(object, old, context);
     label(object);
 }
 
@@ -154,7 +152,7 @@ fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
         ("managedBy", ""),
         ("successPolicy", "k8s.io/api/batch/v1.SuccessPolicy"),
     ] {
-        if !change::same(object, old, &["spec", field]) {
+        if !edit::same(object, old, &["spec", field]) {
             let given = &object["spec"][field];
             let shown = match type_name {
                 "" => given.clone(),

@@ -9,14 +9,13 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::selector::label::Leniency;
 use serde_json::{Value, json};
 
-use super::{Context, Rules, change, check as shared, complaint, edit, ip, typed};
+use super::{Context, Rules, check as shared, complaint, edit, ip, typed};
 
 pub(super) const RULES: Rules = Rules {
     default,
-    prepare_create: |object, _| change::begin(object),
+    prepare_create: |object, _| edit::first_generation(object),
     prepare_update: |object: &mut Value, old: &Value, _: &Context<'_>| {
-        let changed = !change::same(object, old, &["spec"]);
-        change::count(object, old, changed);
+        edit::next_generation(object, old, "spec");
     },
     validate: |object| check(&typed(object), None),
     validate_update: |object, old| check(&typed(object), Some(&typed(old))),

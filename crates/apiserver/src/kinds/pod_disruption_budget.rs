@@ -5,17 +5,17 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::selector::label::Leniency;
 use serde_json::{Value, json};
 
-use super::{Context, Part, Rules, change, check, typed};
+use super::{Context, Part, Rules, check, edit, typed};
 
 pub(super) const RULES: Rules = Rules {
     prepare_create,
-    prepare_update: change::keep_status,
+    prepare_update: edit::keep_status,
     validate,
     validate_update,
     parts: &[(
         "status",
         Part {
-            prepare_update: change::keep_spec,
+            prepare_update: edit::keep_spec,
             validate_update: validate_status_update,
             reset: &["spec"],
             ..Part::PLAIN
@@ -30,7 +30,7 @@ fn prepare_create(object: &mut Value, _: &Context<'_>) {
     object["status"] = json!({
         "disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0,
     });
-    change::begin(object);
+    edit::first_generation(object);
 }
 
 fn validate(object: &Value) -> Vec<Error> {

@@ -11,8 +11,7 @@ pub(super) mod validate;
 mod warnings;
 
 pub(super) use defaults::{
-    default_pod_spec, default_template, drop_init_container_annotations, each, fill, round_up,
-    round_up_resources, within,
+    default_pod_spec, default_template, drop_init_container_annotations, round_up_resources,
 };
 pub(super) use disabled::{drop_disabled_fields, drop_disabled_template_fields};
 pub(super) use validate::{validate_pod_spec, validate_template};

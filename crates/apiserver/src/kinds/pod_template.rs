@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::PodTemplate;
 use kubewright_apimachinery::field::{Error, Path};
 use serde_json::Value;
 
-use super::{Context, Rules, change, pod_spec, typed};
+use super::{Context, Rules, edit, pod_spec, typed};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -24,13 +24,12 @@ fn default(object: &mut Value) {
 
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
     pod_spec::drop_disabled_template_fields(&mut object["template"], None);
-    change::begin(object);
+    edit::first_generation(object);
 }
 
 fn prepare_update(object: &mut Value, old: &Value, _: &Context<'_>) {
     pod_spec::drop_disabled_template_fields(&mut object["template"], old.get("template"));
-    let changed = !change::same(object, old, &["template"]);
-    change::count(object, old, changed);
+    edit::next_generation(object, old, "template");
 }
 
 fn validate(object: &Value) -> Vec<Error> {

@@ -4,7 +4,7 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kubewright_apimachinery::field::{Error, Path};
 use serde_json::Value;
 
-use super::{Context, Rules, change, check, edit, typed};
+use super::{Context, Rules, check, edit, typed};
 
 /// What starts like this is the system's.
 const SYSTEM_PREFIX: &str = "system-";
@@ -21,12 +21,12 @@ fn default(object: &mut Value) {
 }
 
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
-    change::begin(object);
+    edit::first_generation(object);
 }
 
 /// Nothing that may change makes another generation.
 fn prepare_update(object: &mut Value, old: &Value, _: &Context<'_>) {
-    change::count(object, old, false);
+    edit::count_generation(object, old, false);
 }
 
 fn validate(object: &Value) -> Vec<Error> {

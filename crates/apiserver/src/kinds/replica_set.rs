@@ -6,7 +6,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::selector::label::Selector;
 use serde_json::{Value, json};
 
-use super::{Context, Part, Rules, change, check, edit, pod_spec, typed, workload};
+use super::{Context, Part, Rules, check, edit, pod_spec, typed, workload};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -18,7 +18,7 @@ pub(super) const RULES: Rules = Rules {
     parts: &[(
         "status",
         Part {
-            prepare_update: change::keep_spec,
+            prepare_update: edit::keep_spec,
             validate_update: validate_status_update,
             reset: &["spec"],
             ..Part::PLAIN
@@ -38,12 +38,12 @@ fn default(object: &mut Value) {
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
     object["status"] = json!({ "replicas": 0 });
     workload::drop_disabled(object, None, TEMPLATE);
-    change::begin(object);
+    edit::first_generation(object);
 }
 
 fn prepare_update(object: &mut Value, old: &Value, context: &Context<'_>) {
     workload::drop_disabled(object, Some(old), TEMPLATE);
-    change::keep_status(object, old, context);
+    edit::keep_status(object, old, context);
 }
 
 fn validate(object: &Value) -> Vec<Error> {

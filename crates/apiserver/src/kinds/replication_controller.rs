@@ -8,7 +8,7 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::selector::label::Selector;
 use serde_json::{Value, json};
 
-use super::{Context, Field, Part, Rules, change, check, pod_spec, typed};
+use super::{Context, Field, Part, Rules, check, edit, pod_spec, typed};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -24,7 +24,7 @@ pub(super) const RULES: Rules = Rules {
 };
 
 const STATUS: Part = Part {
-    prepare_update: change::keep_spec,
+    prepare_update: edit::keep_spec,
     validate_update: validate_status_update,
     reset: &["spec"],
     ..Part::PLAIN
@@ -34,20 +34,14 @@ const STATUS: Part = Part {
 const NON_CONVERTIBLE: &str = "non-convertible.kubernetes.io/";
 
 fn default(object: &mut Value) {
-    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
-        let labels = spec.get("template").and_then(|template| template["metadata"].get("labels"));
-        let labels = labels.cloned();
-        if let Some(labels) = &labels {
-            pod_spec::fill(spec, "selector", labels.clone());
-        }
-        pod_spec::fill(spec, "replicas", 1);
-        if let Some(template) = spec.get_mut("template") {
-            pod_spec::default_template(template);
-        }
-        if let (Some(labels), Some(metadata)) = (labels, object["metadata"].as_object_mut()) {
-            pod_spec::fill(metadata, "labels", labels);
-        }
+    if let Some(labels) = object.pointer("/spec/template/metadata/labels").cloned() {
+        edit::fill(&mut object["spec"], "selector", labels.clone());
+        edit::fill(&mut object["metadata"], "labels", labels);
     }
+    edit::within(object, "spec", |spec| {
+        edit::fill(spec, "replicas", 1);
+        edit::within(spec, "template", pod_spec::default_template);
+    });
 }
 
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
@@ -55,14 +49,14 @@ fn prepare_create(object: &mut Value, _: &Context<'_>) {
     if let Some(template) = object["spec"].get_mut("template") {
         pod_spec::drop_disabled_template_fields(template, None);
     }
-    change::begin(object);
+    edit::first_generation(object);
 }
 
 fn prepare_update(object: &mut Value, old: &Value, context: &Context<'_>) {
     if let Some(template) = object["spec"].get_mut("template") {
         pod_spec::drop_disabled_template_fields(template, old["spec"].get("template"));
     }
-    change::keep_status(object, old, context);
+    edit::keep_status(object, old, context);
 }
 
 fn validate(object: &Value) -> Vec<Error> {

@@ -7,19 +7,19 @@ use k8s_openapi::apimachinery::pkg::api::resource;
 use kubewright_apimachinery::field::{Error, Path};
 use serde_json::{Value, json};
 
-use super::{Part, Rules, change, check, resource_name, typed};
+use super::{Part, Rules, check, edit, resource_name, typed};
 
 pub(super) const RULES: Rules = Rules {
     default,
     prepare_create: |object, _| object["status"] = json!({}),
-    prepare_update: change::keep_status,
+    prepare_update: edit::keep_status,
     validate,
     validate_update,
     warnings,
     parts: &[(
         "status",
         Part {
-            prepare_update: change::keep_spec,
+            prepare_update: edit::keep_spec,
             validate_update: validate_status_update,
             reset: &["spec"],
             ..Part::PLAIN

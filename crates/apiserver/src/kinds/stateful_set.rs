@@ -7,7 +7,7 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::name::object_meta;
 use serde_json::{Map, Value, json};
 
-use super::{Context, Part, Rules, change, check, edit, pod_spec, resource_name, typed, workload};
+use super::{Context, Part, Rules, check, edit, pod_spec, resource_name, typed, workload};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -20,7 +20,7 @@ pub(super) const RULES: Rules = Rules {
     parts: &[(
         "status",
         Part {
-            prepare_update: change::keep_spec,
+            prepare_update: edit::keep_spec,
             validate_update: validate_status_update,
             reset: &["spec"],
             ..Part::PLAIN
@@ -87,13 +87,13 @@ fn prepare_create(object: &mut Value, _: &Context<'_>) {
     object["status"] = json!({ "replicas": 0, "availableReplicas": 0 });
     drop_max_unavailable(object, None);
     workload::drop_disabled(object, None, TEMPLATE);
-    change::begin(object);
+    edit::first_generation(object);
 }
 
 fn prepare_update(object: &mut Value, old: &Value, context: &Context<'_>) {
     drop_max_unavailable(object, Some(old));
     workload::drop_disabled(object, Some(old), TEMPLATE);
-    change::keep_status(object, old, context);
+    edit::keep_status(object, old, context);
 }
 
 /// A field that is not switched on by default may stay where it already is.
@@ -128,7 +128,7 @@ fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
     for field in MUTABLE {
         edit::restore(&mut settled["spec"], &old["spec"], field);
     }
-    if !change::same(&settled, old, &["spec"]) {
+    if !edit::same(&settled, old, &["spec"]) {
         errors.push(Error::forbidden(
             &path,
             "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \

@@ -51,7 +51,7 @@ fn default_mutating(object: &mut Value) {
 }
 
 fn prepare_update(object: &mut Value, old: &Value, _: &Context<'_>) {
-    edit::next_generation(object, old, &["webhooks"]);
+    edit::next_generation(object, old, "webhooks");
 }
 
 /// The webhooks of either kind: a validating one has nothing that a mutating one has not.

@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::kinds::edit::{each, fill, within};
 use crate::kinds::pod_spec::resources::{self, Amounts, Need};
-use crate::kinds::pod_spec::{self, each, fill, round_up, round_up_resources, within};
+use crate::kinds::pod_spec::{self, round_up_resources};
+use crate::kinds::resource_name::round_amounts;
 
 pub(super) fn default(pod: &mut Value) {
-    let Some(pod) = pod.as_object_mut() else { return };
     within(pod, "spec", |spec| {
         for containers in ["containers", "initContainers"] {
             each(spec, containers, request_what_is_limited);
@@ -20,25 +21,19 @@ pub(super) fn default(pod: &mut Value) {
             }
         }
     });
-    if let Some(spec) = pod.get_mut("spec") {
-        pod_spec::default_pod_spec(spec);
-    }
+    within(pod, "spec", pod_spec::default_pod_spec);
     // Only of Pods: a template keeps what it says.
     within(pod, "spec", |spec| {
         let grace = spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
         if grace.is_some_and(|seconds| seconds < 0) {
-            spec.insert("terminationGracePeriodSeconds".to_owned(), 1.into());
+            spec["terminationGracePeriodSeconds"] = 1.into();
         }
     });
-    within(pod, "metadata", |metadata| {
-        if let Some(annotations) = metadata.get_mut("annotations") {
-            pod_spec::drop_init_container_annotations(annotations);
-        }
-    });
+    within(pod, "metadata", pod_spec::drop_init_container_annotations);
     within(pod, "status", default_status);
 }
 
-fn request_what_is_limited(container: &mut Map<String, Value>) {
+fn request_what_is_limited(container: &mut Value) {
     within(container, "resources", |resources| {
         let Some(limits) = resources.get("limits").and_then(Value::as_object).cloned() else {
             return;
@@ -53,7 +48,7 @@ fn request_what_is_limited(container: &mut Map<String, Value>) {
 }
 
 /// With host networking, a container's port is the host's.
-fn open_on_host(port: &mut Map<String, Value>) {
+fn open_on_host(port: &mut Value) {
     if let Some(number) = port.get("containerPort").filter(|number| **number != 0).cloned() {
         fill(port, "hostPort", number);
     }
@@ -61,7 +56,7 @@ fn open_on_host(port: &mut Map<String, Value>) {
 
 /// A pod that limits or requests anything as a whole also limits the huge pages that its
 /// containers may use, unless it requests them itself.
-fn limit_huge_pages(spec: &mut Map<String, Value>) {
+fn limit_huge_pages(spec: &mut Value) {
     let limits = total(spec, "limits");
     within(spec, "resources", |resources| {
         if is_empty(resources, "limits") && is_empty(resources, "requests") {
@@ -84,7 +79,7 @@ fn limit_huge_pages(spec: &mut Map<String, Value>) {
 }
 
 /// A pod that limits anything as a whole requests what its containers do, and else what it limits.
-fn request_for_pod(spec: &mut Map<String, Value>) {
+fn request_for_pod(spec: &mut Value) {
     let requests = total(spec, "requests");
     within(spec, "resources", |resources| {
         let Some(limits) = resources.get("limits").and_then(Value::as_object).cloned() else {
@@ -107,12 +102,12 @@ fn request_for_pod(spec: &mut Map<String, Value>) {
     });
 }
 
-fn is_empty(parent: &Map<String, Value>, name: &str) -> bool {
+fn is_empty(parent: &Value, name: &str) -> bool {
     parent.get(name).and_then(Value::as_object).is_none_or(Map::is_empty)
 }
 
 /// What the containers need of resources, by `limits` or `requests`.
-fn total(spec: &Map<String, Value>, list: &str) -> Amounts {
+fn total(spec: &Value, list: &str) -> Amounts {
     let containers = |name: &str| spec.get(name).and_then(Value::as_array).into_iter().flatten();
     let amounts = |container: &Value| resources::amounts(container["resources"].get(list));
     let lasting = containers("containers").map(|container| Need::Always(amounts(container)));
@@ -125,27 +120,27 @@ fn total(spec: &Map<String, Value>, list: &str) -> Amounts {
     resources::total(lasting.chain(first))
 }
 
-fn default_status(status: &mut Map<String, Value>) {
+fn default_status(status: &mut Value) {
     for containers in ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] {
         each(status, containers, |container| {
-            round_up(container, "allocatedResources");
+            round_amounts(container.get_mut("allocatedResources"));
             within(container, "resources", round_up_resources);
         });
     }
-    round_up(status, "allocatedResources");
+    round_amounts(status.get_mut("allocatedResources"));
     within(status, "resources", round_up_resources);
     mirror_pod_ip(status);
 }
 
 /// `podIP` is the first of `podIPs`; where they differ, clients that know only the one mean it.
-fn mirror_pod_ip(status: &mut Map<String, Value>) {
+fn mirror_pod_ip(status: &mut Value) {
     let first = status.get("podIPs").and_then(|ips| ips.get(0)).and_then(|ip| ip.get("ip"));
     match (status.get("podIP").cloned(), first.cloned()) {
         (Some(ip), first) if first.as_ref() != Some(&ip) => {
-            status.insert("podIPs".to_owned(), json!([{ "ip": ip }]));
+            status["podIPs"] = json!([{ "ip": ip }]);
         }
         (None, Some(first)) => {
-            status.insert("podIP".to_owned(), first);
+            status["podIP"] = first;
         }
         _ => {}
     }

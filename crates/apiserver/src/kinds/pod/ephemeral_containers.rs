@@ -5,7 +5,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::json::go_quote;
 use serde_json::{Value, json};
 
-use super::{prepare, update};
+use super::update;
 use crate::kinds::pod_spec::internal;
 use crate::kinds::pod_spec::validate::annotation;
 use crate::kinds::{Context, Part, edit, pod_spec, typed};
@@ -75,13 +75,13 @@ fn prepare_update(pod: &mut Value, old: &Value, _: &Context<'_>) {
     let containers = pod["spec"].get(FIELD).cloned();
     edit::restore(pod, old, "spec");
     edit::restore(pod, old, "status");
-    prepare::restore_metadata(pod, old, METADATA);
+    edit::restore_meta(pod, old, METADATA);
     match containers {
         Some(containers) => pod["spec"][FIELD] = containers,
         None => edit::remove(&mut pod["spec"], FIELD),
     }
     pod_spec::drop_disabled_fields(&mut pod["spec"], old.get("spec"));
-    prepare::count_generation(pod, old);
+    edit::next_generation(pod, old, "spec");
 }
 
 fn validate_update(object: &Value, old: &Value) -> Vec<Error> {

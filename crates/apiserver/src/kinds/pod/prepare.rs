@@ -6,15 +6,16 @@ use kubewright_apimachinery::time::Time;
 use serde_json::{Map, Value, json};
 
 use super::qos;
+use crate::kinds::edit::{self, each, fill, within};
+use crate::kinds::pod_spec;
 use crate::kinds::pod_spec::validate::{annotation, security};
-use crate::kinds::pod_spec::{self, each, within};
-use crate::kinds::{Context, change, edit, typed};
+use crate::kinds::{Context, typed};
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
 pub(super) fn create(pod: &mut Value, context: &Context<'_>) {
-    change::begin(pod);
+    edit::first_generation(pod);
     let class = match pod.pointer("/status/qosClass") {
         Some(class) => class.clone(),
         None => qos::class(&typed::<PodSpec>(&pod["spec"])).into(),
@@ -33,32 +34,20 @@ pub(super) fn create(pod: &mut Value, context: &Context<'_>) {
     }
     let labels = pod["metadata"].get("labels").and_then(Value::as_object).cloned();
     let annotations = pod["metadata"].get("annotations").and_then(Value::as_object).cloned();
-    if let Some(spec) = pod["spec"].as_object_mut() {
+    within(pod, "spec", |spec| {
         select_by_labels(spec, &labels.unwrap_or_default());
         take_app_armor_annotations(spec, &annotations.unwrap_or_default());
-    }
+    });
 }
 
 pub(super) fn update(pod: &mut Value, old: &Value, _: &Context<'_>) {
     edit::restore(pod, old, "status");
     pod_spec::drop_disabled_fields(&mut pod["spec"], old.get("spec"));
-    count_generation(pod, old);
-}
-
-/// Takes fields of the metadata over from the old pod.
-pub(super) fn restore_metadata(pod: &mut Value, old: &Value, fields: &[&str]) {
-    for field in fields {
-        edit::restore(&mut pod["metadata"], &old["metadata"], field);
-    }
-}
-
-pub(super) fn count_generation(pod: &mut Value, old: &Value) {
-    let changed = !change::same(pod, old, &["spec"]);
-    change::count(pod, old, changed);
+    edit::next_generation(pod, old, "spec");
 }
 
 /// Where a selector is to be like the pod in some labels, it is made so for good.
-fn select_by_labels(spec: &mut Map<String, Value>, labels: &Map<String, Value>) {
+fn select_by_labels(spec: &mut Value, labels: &Map<String, Value>) {
     within(spec, "affinity", |affinity| {
         for side in ["podAffinity", "podAntiAffinity"] {
             within(affinity, side, |pods| {
@@ -72,7 +61,7 @@ fn select_by_labels(spec: &mut Map<String, Value>, labels: &Map<String, Value>) 
     each(spec, "topologySpreadConstraints", |constraint| add_expressions(constraint, labels));
 }
 
-fn add_expressions(term: &mut Map<String, Value>, labels: &Map<String, Value>) {
+fn add_expressions(term: &mut Value, labels: &Map<String, Value>) {
     let mut expressions = Vec::new();
     for (keys, operator) in [("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")] {
         let keys = term.get(keys).and_then(Value::as_array).into_iter().flatten();
@@ -87,15 +76,15 @@ fn add_expressions(term: &mut Map<String, Value>, labels: &Map<String, Value>) {
         return;
     }
     within(term, "labelSelector", |selector| {
-        let all = selector.entry("matchExpressions").or_insert_with(|| json!([]));
-        if let Some(all) = all.as_array_mut() {
+        fill(selector, "matchExpressions", json!([]));
+        if let Some(all) = selector["matchExpressions"].as_array_mut() {
             all.extend(expressions);
         }
     });
 }
 
 /// AppArmor profiles were annotations once; nodes of today look at the field.
-fn take_app_armor_annotations(spec: &mut Map<String, Value>, annotations: &Map<String, Value>) {
+fn take_app_armor_annotations(spec: &mut Value, annotations: &Map<String, Value>) {
     if spec.get("os").and_then(|os| os.get("name")).and_then(Value::as_str) == Some("windows") {
         return;
     }
@@ -114,8 +103,7 @@ fn take_app_armor_annotations(spec: &mut Map<String, Value>, annotations: &Map<S
                 .filter(|profile| security::app_armor(Some(profile), &Path::ROOT).is_empty())
                 .map(|profile| json!(profile));
             if profile.is_some() && profile != of_pod {
-                let context = container.entry("securityContext").or_insert_with(|| json!({}));
-                context["appArmorProfile"] = json!(profile);
+                container["securityContext"]["appArmorProfile"] = json!(profile);
             }
         });
     }

@@ -8,7 +8,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use serde_json::Value;
 
 use super::ephemeral_containers::METADATA;
-use super::{prepare, qos};
+use super::qos;
 use crate::kinds::pod_spec::resources::{self, CPU, MEMORY};
 use crate::kinds::pod_spec::validate::annotation;
 use crate::kinds::{Context, Part, edit, pod_spec, typed};
@@ -31,7 +31,7 @@ fn prepare_update(pod: &mut Value, old: &Value, _: &Context<'_>) {
         let lists = LISTS.map(|list| (list, merged(&pod["spec"][list], &old["spec"][list])));
         edit::restore(pod, old, "spec");
         edit::restore(pod, old, "status");
-        prepare::restore_metadata(pod, old, METADATA);
+        edit::restore_meta(pod, old, METADATA);
         match resources {
             Some(resources) => pod["spec"]["resources"] = resources,
             None => edit::remove(&mut pod["spec"], "resources"),
@@ -43,7 +43,7 @@ fn prepare_update(pod: &mut Value, old: &Value, _: &Context<'_>) {
         }
     }
     pod_spec::drop_disabled_fields(&mut pod["spec"], old.get("spec"));
-    prepare::count_generation(pod, old);
+    edit::next_generation(pod, old, "spec");
 }
 
 /// The old containers with what the new ones say about resources; the new ones where they are

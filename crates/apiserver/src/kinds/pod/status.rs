@@ -10,8 +10,8 @@ use k8s_openapi::api::core::v1::{
 use kubewright_apimachinery::field::{Error, Path};
 use serde_json::{Value, json};
 
-use super::{prepare, update};
-use crate::kinds::{Context, Part, change, complaint, edit, ip, typed};
+use super::update;
+use crate::kinds::{Context, Part, complaint, edit, ip, typed};
 
 pub(super) const PART: Part = Part {
     prepare_update,
@@ -29,8 +29,8 @@ const STATUSES: [&str; 3] =
 
 fn prepare_update(pod: &mut Value, old: &Value, _: &Context<'_>) {
     edit::restore(pod, old, "spec");
-    prepare::restore_metadata(pod, old, &["deletionTimestamp", "ownerReferences"]);
-    change::count(pod, old, false);
+    edit::restore_meta(pod, old, &["deletionTimestamp", "ownerReferences"]);
+    edit::count_generation(pod, old, false);
     if !pod["status"].is_object() {
         pod["status"] = json!({});
     }

@@ -1,9 +1,9 @@
 //! Fields of features that are switched off by default. A client that sets one is not refused, but
 //! not heard either, unless the object has it already.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::defaults::{each, within};
+use crate::kinds::edit::{each, remove, within};
 
 /// As [`drop_disabled_fields`], for a `PodTemplateSpec`.
 pub(in crate::kinds) fn drop_disabled_template_fields(template: &mut Value, old: Option<&Value>) {
@@ -15,10 +15,9 @@ pub(in crate::kinds) fn drop_disabled_template_fields(template: &mut Value, old:
 
 /// Drops what is switched off from a pod spec.
 pub(in crate::kinds) fn drop_disabled_fields(spec: &mut Value, old: Option<&Value>) {
-    let Some(spec) = spec.as_object_mut() else { return };
     let uses = |holds: fn(&Value) -> bool| old.is_some_and(holds);
     if !uses(|old| old.get("schedulingGroup").is_some()) {
-        spec.shift_remove("schedulingGroup");
+        remove(spec, "schedulingGroup");
     }
     for (source, in_use) in [
         ("clusterTrustBundle", uses(|old| projects(old, "clusterTrustBundle"))),
@@ -27,9 +26,7 @@ pub(in crate::kinds) fn drop_disabled_fields(spec: &mut Value, old: Option<&Valu
         if !in_use {
             each(spec, "volumes", |volume| {
                 within(volume, "projected", |projected| {
-                    each(projected, "sources", |projection| {
-                        projection.shift_remove(source);
-                    });
+                    each(projected, "sources", |projection| remove(projection, source));
                 });
             });
         }
@@ -57,11 +54,12 @@ fn has_stop_signal(spec: &Value) -> bool {
     containers.any(|container| container.pointer("/lifecycle/stopSignal").is_some())
 }
 
-fn drop_stop_signal(container: &mut Map<String, Value>) {
-    let Some(lifecycle) = container.get_mut("lifecycle").and_then(Value::as_object_mut) else {
-        return;
-    };
-    if lifecycle.shift_remove("stopSignal").is_some() && lifecycle.is_empty() {
-        container.shift_remove("lifecycle");
+fn drop_stop_signal(container: &mut Value) {
+    let lifecycle = container.get_mut("lifecycle").and_then(Value::as_object_mut);
+    if let Some(lifecycle) = lifecycle
+        && lifecycle.shift_remove("stopSignal").is_some()
+        && lifecycle.is_empty()
+    {
+        remove(container, "lifecycle");
     }
 }
