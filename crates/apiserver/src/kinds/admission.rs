@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use k8s_openapi::api::admissionregistration::v1::{MatchCondition, NamedRuleWithOperations};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::name;
 use kubewright_apimachinery::selector::label::Leniency;
 use serde_json::{Value, json};
 
@@ -143,10 +142,7 @@ pub(super) fn check_conditions(conditions: &[MatchCondition], at: &Path<'_>) -> 
             errors.push(Error::required(&name_at, ""));
             continue;
         }
-        let problems = name::label_key(&condition.name).into_iter();
-        errors.extend(
-            problems.map(|problem| Error::invalid(&name_at, condition.name.as_str(), problem)),
-        );
+        errors.extend(check::qualified_name(&name_at, &condition.name));
         if !names.insert(&condition.name) {
             errors.push(Error::duplicate(&name_at, condition.name.as_str()));
         }

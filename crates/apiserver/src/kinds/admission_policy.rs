@@ -15,7 +15,7 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::selector::label::Leniency;
 use serde_json::{Value, json};
 
-use super::{Context, Part, Rules, admission, check, edit, typed};
+use super::{Context, Part, Rules, admission, check, condition, edit, typed};
 
 const AUDIT_ANNOTATIONS_MAX: usize = 20;
 const AUDIT_EXPRESSION_BYTES_MAX: usize = 5 << 10;
@@ -308,8 +308,7 @@ fn check_names(names: &[String], at: &Path<'_>) -> Vec<Error> {
     let mut seen = HashSet::new();
     for (index, resource) in names.iter().enumerate() {
         let at = at.index(index);
-        let problems = name::path_segment(resource).into_iter();
-        errors.extend(problems.map(|problem| Error::invalid(&at, resource.as_str(), problem)));
+        errors.extend(check::invalid(&at, resource, name::path_segment(resource)));
         if !seen.insert(resource) {
             errors.push(Error::duplicate(&at, resource.as_str()));
         }
@@ -421,8 +420,7 @@ fn check_annotations(annotations: &[AuditAnnotation], name: &str, at: &Path<'_>)
             errors.push(Error::invalid(&key_at, annotation.key.as_str(), problem));
         } else {
             let full = format!("{name}/{}", annotation.key);
-            let problems = name::label_key(&full).into_iter();
-            errors.extend(problems.map(|problem| Error::invalid(&key_at, &*full, problem)));
+            errors.extend(check::qualified_name(&key_at, &full));
         }
         let expression_at = at.child("valueExpression");
         let expression = annotation.value_expression.trim();
@@ -499,10 +497,7 @@ fn check_binding(policy: &str, params: Option<&ParamRef>, at: &Path<'_>) -> Vec<
     let name_at = at.child("policyName");
     let mut errors: Vec<Error> = match policy {
         "" => vec![Error::required(&name_at, "")],
-        policy => name::dns1123_subdomain(policy)
-            .into_iter()
-            .map(|problem| Error::invalid(&name_at, policy, problem))
-            .collect(),
+        policy => check::dns_subdomain(&name_at, policy),
     };
     if let Some(params) = params {
         errors.extend(check_params(params, &at.child("paramRef")));
@@ -515,8 +510,7 @@ fn check_params(params: &ParamRef, at: &Path<'_>) -> Vec<Error> {
     let name = params.name.as_deref().unwrap_or_default();
     let mut errors = Vec::new();
     if !name.is_empty() {
-        let problems = name::path_segment(name).into_iter();
-        errors.extend(problems.map(|problem| Error::invalid(&name_at, name, problem)));
+        errors.extend(check::invalid(&name_at, name, name::path_segment(name)));
     }
     if let Some(selector) = &params.selector {
         errors.extend(admission::check_selector(selector, Leniency::default(), &selector_at));
@@ -576,7 +570,7 @@ fn check_status(object: &Value) -> Vec<Error> {
         }
         errors.extend(check_field_ref(warning.field_ref.trim(), &at.child("fieldRef")));
     }
-    errors.extend(check::conditions(&status["conditions"], &at.child("conditions")));
+    errors.extend(condition::check(&at.child("conditions"), &status["conditions"]));
     errors
 }
 

@@ -8,7 +8,7 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::time::Time;
 use serde_json::{Value, json};
 
-use super::{Context, Part, Rules, edit, typed};
+use super::{Context, Part, Rules, check, edit, typed};
 
 const GROUP_PRIORITY_MAX: i32 = 20_000;
 const VERSION_PRIORITY_MAX: i32 = 1_000;
@@ -94,15 +94,13 @@ fn check_version(spec: &APIServiceSpec) -> Vec<Error> {
     let version = spec.version.as_deref().unwrap_or_default();
     let group_at = at.child("group");
     if !group.is_empty() {
-        let problems = name::dns1123_subdomain(group).into_iter();
-        errors.extend(problems.map(|problem| Error::invalid(&group_at, group, problem)));
+        errors.extend(check::dns_subdomain(&group_at, group));
     } else if version != "v1" {
         let problem = "only v1 may have an empty group and it better be legacy kube";
         errors.push(Error::required(&group_at, problem));
     }
     let version_at = at.child("version");
-    let problems = name::dns1035_label(version).into_iter();
-    errors.extend(problems.map(|problem| Error::invalid(&version_at, version, problem)));
+    errors.extend(check::invalid(&version_at, version, name::dns1035_label(version)));
     let priorities = [
         (spec.group_priority_minimum, GROUP_PRIORITY_MAX, "groupPriorityMinimum"),
         (spec.version_priority, VERSION_PRIORITY_MAX, "versionPriority"),

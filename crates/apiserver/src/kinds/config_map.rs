@@ -5,7 +5,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name;
 use serde_json::Value;
 
-use super::{Rules, typed};
+use super::{Rules, check, typed};
 
 /// What fits into etcd with room to spare.
 const DATA_BYTES_MAX: usize = 1 << 20;
@@ -24,8 +24,7 @@ fn check(map: &ConfigMap) -> Vec<Error> {
     let mut total = 0;
     for (key, value) in texts {
         let at = text_at.key(key);
-        let complaints = name::config_map_key(key).into_iter();
-        errors.extend(complaints.map(|detail| Error::invalid(&at, key.as_str(), detail)));
+        errors.extend(check::invalid(&at, key, name::config_map_key(key)));
         if map.binary_data.as_ref().is_some_and(|bytes| bytes.contains_key(key)) {
             errors.push(Error::invalid(
                 &at,
@@ -37,8 +36,7 @@ fn check(map: &ConfigMap) -> Vec<Error> {
     }
     for (key, value) in bytes {
         let at = bytes_at.key(key);
-        let complaints = name::config_map_key(key).into_iter();
-        errors.extend(complaints.map(|detail| Error::invalid(&at, key.as_str(), detail)));
+        errors.extend(check::invalid(&at, key, name::config_map_key(key)));
         total += value.0.len();
     }
     if total > DATA_BYTES_MAX {

@@ -20,7 +20,7 @@ fn validate(object: &Value) -> Vec<Error> {
 }
 
 fn check_revision(revision: &ControllerRevision) -> Vec<Error> {
-    check::non_negative(revision.revision, &Path::new("revision")).into_iter().collect()
+    check::non_negative(&Path::new("revision"), revision.revision).into_iter().collect()
 }
 
 fn validate_update(object: &Value, old: &Value) -> Vec<Error> {

@@ -70,7 +70,7 @@ fn check_spec(spec: &CronJobSpec, old: Option<&CronJobSpec>) -> Vec<Error> {
     let path = Path::new("spec");
     let mut errors = check_schedule(spec, old, &path.child("schedule"));
     if let Some(deadline) = spec.starting_deadline_seconds {
-        errors.extend(check::non_negative(deadline, &path.child("startingDeadlineSeconds")));
+        errors.extend(check::non_negative(&path.child("startingDeadlineSeconds"), deadline));
     }
     if let Some(zone) = &spec.time_zone
         && old.is_none_or(|old| old.time_zone != spec.time_zone)
@@ -89,7 +89,7 @@ fn check_spec(spec: &CronJobSpec, old: Option<&CronJobSpec>) -> Vec<Error> {
         ("successfulJobsHistoryLimit", spec.successful_jobs_history_limit),
         ("failedJobsHistoryLimit", spec.failed_jobs_history_limit),
     ] {
-        errors.extend(limit.and_then(|limit| check::non_negative(limit, &path.child(name))));
+        errors.extend(limit.and_then(|limit| check::non_negative(&path.child(name), limit)));
     }
     errors
 }
@@ -152,7 +152,7 @@ fn check_template(spec: &CronJobSpec, old: Option<&CronJobSpec>, path: &Path<'_>
     let old = old.map(|old| old.job_template.spec.clone().unwrap_or_default());
     let mut errors = job::check_spec(&new, old.as_ref(), &path);
     if let Some(selector) = &new.selector {
-        let shown = check::value(&check::label_selector(selector));
+        let shown = check::shown(&check::label_selector(selector));
         let detail = "`selector` will be auto-generated";
         errors.push(Error::invalid(&path.child("selector"), shown, detail));
     }

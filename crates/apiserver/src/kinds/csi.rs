@@ -8,7 +8,7 @@ use kubewright_apimachinery::selector::label::Leniency;
 use serde_json::{Value, json};
 
 use super::persistent_volume::{check_driver, label_deprecation};
-use super::{Context, Rules, check as shared, complaint, edit, typed};
+use super::{Context, Rules, check, edit, typed};
 
 const NODE_ID_BYTES_MAX: usize = 256;
 const TOKEN_SECONDS_MIN: i64 = 600;
@@ -96,13 +96,13 @@ fn check_driver_spec(spec: &CSIDriverSpec) -> Vec<Error> {
         missing.map(|(field, _)| Error::required(&at.child(field), "")).collect();
     if let Some(policy) = &spec.fs_group_policy {
         let policies = ["File", "None", "ReadWriteOnceWithFSType"];
-        errors.extend(complaint::one_of(&at.child("fsGroupPolicy"), policy, &policies));
+        errors.extend(check::one_of(&at.child("fsGroupPolicy"), policy, &policies));
     }
     let requests = spec.token_requests.as_deref().unwrap_or_default();
     errors.extend(check_token_requests(requests, &at.child("tokenRequests")));
     let modes_at = at.child("volumeLifecycleModes");
     for mode in spec.volume_lifecycle_modes.iter().flatten() {
-        errors.extend(complaint::one_of(&modes_at, mode, &["Persistent", "Ephemeral"]));
+        errors.extend(check::one_of(&modes_at, mode, &["Persistent", "Ephemeral"]));
     }
     if spec.se_linux_mount.is_none() {
         errors.push(Error::required(&at.child("seLinuxMount"), ""));
@@ -148,9 +148,9 @@ fn check_driver_update(new: &CSIDriver, old: &CSIDriver) -> Vec<Error> {
     let mut errors = check_driver_spec(&new.spec);
     let at = Path::new("spec");
     let (required, old_required) = (&new.spec.attach_required, &old.spec.attach_required);
-    errors.extend(shared::immutable(required, old_required, &at.child("attachedRequired")));
+    errors.extend(check::immutable(&at.child("attachedRequired"), required, old_required));
     let (modes, old_modes) = (&new.spec.volume_lifecycle_modes, &old.spec.volume_lifecycle_modes);
-    errors.extend(shared::immutable(modes, old_modes, &at.child("volumeLifecycleModes")));
+    errors.extend(check::immutable(&at.child("volumeLifecycleModes"), modes, old_modes));
     errors
 }
 
@@ -188,7 +188,7 @@ fn check_node_driver(driver: &CSINodeDriver, at: &Path<'_>) -> Vec<Error> {
     }
     if let Some(count) = driver.allocatable.as_ref().and_then(|allocatable| allocatable.count) {
         let allocatable = at.child("allocatable");
-        errors.extend(shared::non_negative(count, &allocatable.child("count")));
+        errors.extend(check::non_negative(&allocatable.child("count"), count));
     }
     let keys = driver.topology_keys.as_deref().unwrap_or_default();
     for (index, key) in keys.iter().enumerate() {
@@ -198,7 +198,7 @@ fn check_node_driver(driver: &CSINodeDriver, at: &Path<'_>) -> Vec<Error> {
         if keys[..index].contains(key) {
             errors.push(Error::duplicate(at, key.as_str()));
         }
-        errors.extend(complaint::qualified_name(at, key));
+        errors.extend(check::qualified_name(at, key));
     }
     errors
 }
@@ -228,31 +228,31 @@ fn check_node_update(new: &CSINode, old: &CSINode) -> Vec<Error> {
 fn check_capacity(capacity: &CSIStorageCapacity, leniency: Leniency) -> Vec<Error> {
     let mut errors = Vec::new();
     if let Some(topology) = &capacity.node_topology {
-        let topology = shared::label_selector(topology);
+        let topology = check::label_selector(topology);
         errors.extend(topology.validate(leniency, &Path::new("nodeTopology")));
     }
     let class_at = Path::new("storageClassName");
-    errors.extend(complaint::dns_subdomain(&class_at, &capacity.storage_class_name));
+    errors.extend(check::dns_subdomain(&class_at, &capacity.storage_class_name));
     if let Some(amount) = &capacity.capacity {
-        let amount = shared::quantity(amount);
+        let amount = check::quantity(amount);
         errors.extend(amount.validate_non_negative(&Path::new("capacity")));
     }
     errors
 }
 
 fn check_capacity_update(new: &CSIStorageCapacity, old: &CSIStorageCapacity) -> Vec<Error> {
-    let old_topology = old.node_topology.as_ref().map(shared::label_selector).unwrap_or_default();
+    let old_topology = old.node_topology.as_ref().map(check::label_selector).unwrap_or_default();
     let is_unsound = !old_topology.validate(Leniency::default(), &Path::ROOT).is_empty();
     let leniency = Leniency { invalid_values: is_unsound, ..Leniency::default() };
     let mut errors = check_capacity(new, leniency);
     let at = Path::new("nodeTopology");
     if new.node_topology != old.node_topology {
         // By way of a type that has its fields in Go's order.
-        let topology = new.node_topology.as_ref().map(shared::label_selector);
-        errors.push(Error::invalid(&at, shared::value(&topology), "field is immutable"));
+        let topology = new.node_topology.as_ref().map(check::label_selector);
+        errors.push(Error::invalid(&at, check::shown(&topology), "field is immutable"));
     }
     let (class, old_class) = (&new.storage_class_name, &old.storage_class_name);
-    errors.extend(shared::immutable(class, old_class, &Path::new("storageClassName")));
+    errors.extend(check::immutable(&Path::new("storageClassName"), class, old_class));
     errors
 }
 

@@ -82,7 +82,7 @@ fn set_template_generation(object: &mut Value, generation: i64) {
 fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
     let selectors = [object, old].map(|object| workload::selector_of(&object["spec"]));
     let path = Path::new("spec");
-    let immutable = check::immutable(&selectors[0], &selectors[1], &path.child("selector"));
+    let immutable = check::immutable(&path.child("selector"), &selectors[0], &selectors[1]);
     immutable.into_iter().chain(check_spec(object, Some(old))).collect()
 }
 
@@ -150,15 +150,15 @@ fn check_rolling_update(update: &RollingUpdateDaemonSet, path: &Path<'_>) -> Vec
     let unavailable = update.max_unavailable.clone().unwrap_or_default();
     let surge = update.max_surge.clone().unwrap_or_default();
     let (unavailable_path, surge_path) = (path.child("maxUnavailable"), path.child("maxSurge"));
-    let mut errors = check::int_or_percent(&unavailable, &unavailable_path);
-    errors.extend(check::int_or_percent(&surge, &surge_path));
-    errors.extend(check::at_most_100_percent(&unavailable, &unavailable_path));
-    errors.extend(check::at_most_100_percent(&surge, &surge_path));
+    let mut errors = check::int_or_percent(&unavailable_path, &unavailable);
+    errors.extend(check::int_or_percent(&surge_path, &surge));
+    errors.extend(check::at_most_100_percent(&unavailable_path, &unavailable));
+    errors.extend(check::at_most_100_percent(&surge_path, &surge));
     let is_something = |bound| check::int_or_percent_value(bound) != 0;
     match (is_something(&unavailable), is_something(&surge)) {
         (true, true) => errors.push(Error::invalid(
             &surge_path,
-            check::value(&surge),
+            check::shown(&surge),
             "may not be set when maxUnavailable is non-zero",
         )),
         (false, false) => {

@@ -104,7 +104,7 @@ fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
     let mut errors = check_spec(object, Some(old));
     let selectors = [object, old].map(|object| workload::selector_of(&object["spec"]));
     let path = Path::new("spec");
-    errors.extend(check::immutable(&selectors[0], &selectors[1], &path.child("selector")));
+    errors.extend(check::immutable(&path.child("selector"), &selectors[0], &selectors[1]));
     errors
 }
 
@@ -128,7 +128,7 @@ fn check_spec(object: &Value, old: Option<&Value>) -> Vec<Error> {
             &path.child("template"),
         )),
         Err(_) => {
-            let shown = check::value(&selector);
+            let shown = check::shown(&selector);
             errors.push(Error::invalid(&selector_path, shown, "invalid label selector"));
         }
     }
@@ -140,7 +140,7 @@ fn check_spec(object: &Value, old: Option<&Value>) -> Vec<Error> {
     let rollback_path = path.child("rollback");
     errors.extend(
         revision
-            .and_then(|revision| check::non_negative(revision, &rollback_path.child("version"))),
+            .and_then(|revision| check::non_negative(&rollback_path.child("version"), revision)),
     );
     if let Some(deadline) = new.progress_deadline_seconds
         && deadline <= new.min_ready_seconds.unwrap_or_default()
@@ -183,17 +183,17 @@ fn check_rolling_update(update: &RollingUpdateDeployment, path: &Path<'_>) -> Ve
     let unavailable = update.max_unavailable.clone().unwrap_or_default();
     let surge = update.max_surge.clone().unwrap_or_default();
     let unavailable_path = path.child("maxUnavailable");
-    let mut errors = check::int_or_percent(&unavailable, &unavailable_path);
-    errors.extend(check::int_or_percent(&surge, &path.child("maxSurge")));
+    let mut errors = check::int_or_percent(&unavailable_path, &unavailable);
+    errors.extend(check::int_or_percent(&path.child("maxSurge"), &surge));
     let is_nothing = |bound| check::int_or_percent_value(bound) == 0;
     if is_nothing(&unavailable) && is_nothing(&surge) {
         errors.push(Error::invalid(
             &unavailable_path,
-            check::value(&unavailable),
+            check::shown(&unavailable),
             "may not be 0 when `maxSurge` is 0",
         ));
     }
-    errors.extend(check::at_most_100_percent(&unavailable, &unavailable_path));
+    errors.extend(check::at_most_100_percent(&unavailable_path, &unavailable));
     errors
 }
 

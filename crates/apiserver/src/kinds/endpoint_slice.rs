@@ -5,7 +5,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name;
 use serde_json::Value;
 
-use super::{Context, Rules, check as shared, complaint, edit, ip, typed};
+use super::{Context, Rules, check, edit, ip, typed};
 
 const ENDPOINTS_MAX: usize = 1000;
 const ADDRESSES_MAX: usize = 100;
@@ -29,7 +29,7 @@ pub(super) const RULES: Rules = Rules {
         let (new, old): (EndpointSlice, EndpointSlice) = (typed(object), typed(old));
         let mut errors = check(&new, Some(&old));
         let at = Path::new("addressType");
-        errors.extend(shared::immutable(&new.address_type, &old.address_type, &at));
+        errors.extend(check::immutable(&at, &new.address_type, &old.address_type));
         errors
     },
     warnings: |object, old| warnings(&typed(object), old.is_none()),
@@ -78,7 +78,7 @@ fn check(slice: &EndpointSlice, old: Option<&EndpointSlice>) -> Vec<Error> {
     let types = ["FQDN", "IPv4", "IPv6"];
     let at = Path::new("addressType");
     let mut errors: Vec<Error> =
-        complaint::required_one_of(&at, &slice.address_type, &types).into_iter().collect();
+        check::required_one_of(&at, &slice.address_type, &types).into_iter().collect();
     errors.extend(check_ports(slice.ports.as_deref().unwrap_or_default(), &Path::new("ports")));
     // What an older server let in may stay as it is.
     if old.is_none_or(|old| old.endpoints != slice.endpoints) {
@@ -96,7 +96,7 @@ fn check_ports(ports: &[EndpointPort], at: &Path<'_>) -> Vec<Error> {
         let at = at.index(index);
         let name = port.name.as_deref().unwrap_or_default();
         if !name.is_empty() {
-            errors.extend(complaint::dns_label(&at.child("name"), name));
+            errors.extend(check::dns_label(&at.child("name"), name));
         }
         if ports[..index].iter().any(|other| other.name == port.name) {
             errors.push(Error::duplicate(&at.child("name"), name));
@@ -105,11 +105,11 @@ fn check_ports(ports: &[EndpointPort], at: &Path<'_>) -> Vec<Error> {
         match &port.protocol {
             None => errors.push(Error::required(&protocol_at, "")),
             Some(protocol) => {
-                errors.extend(complaint::one_of(&protocol_at, protocol, &complaint::PROTOCOLS));
+                errors.extend(check::one_of(&protocol_at, protocol, &check::PROTOCOLS));
             }
         }
         if let Some(protocol) = &port.app_protocol {
-            errors.extend(complaint::qualified_name(&at.child("appProtocol"), protocol));
+            errors.extend(check::qualified_name(&at.child("appProtocol"), protocol));
         }
     }
     errors
@@ -125,7 +125,7 @@ fn check_endpoints(slice: &EndpointSlice, at: &Path<'_>) -> Vec<Error> {
         let at = at.index(index);
         errors.extend(check_addresses(endpoint, &slice.address_type, &at.child("addresses")));
         if let Some(node) = &endpoint.node_name {
-            errors.extend(complaint::dns_subdomain(&at.child("nodeName"), node));
+            errors.extend(check::dns_subdomain(&at.child("nodeName"), node));
         }
         let topology = endpoint.deprecated_topology.iter().flatten();
         let topology_at = at.child("deprecatedTopology");
@@ -133,12 +133,11 @@ fn check_endpoints(slice: &EndpointSlice, at: &Path<'_>) -> Vec<Error> {
             errors.push(Error::too_many(&topology_at, topology.clone().count(), TOPOLOGY_MAX));
         }
         for (key, value) in topology {
-            errors.extend(complaint::qualified_name(&topology_at, key));
-            let complaints = name::label_value(value);
-            errors.extend(complaint::invalid(&topology_at, value.as_str(), complaints));
+            errors.extend(check::qualified_name(&topology_at, key));
+            errors.extend(check::invalid(&topology_at, value, name::label_value(value)));
         }
         if let Some(host) = &endpoint.hostname {
-            errors.extend(complaint::dns_label(&at.child("hostname"), host));
+            errors.extend(check::dns_label(&at.child("hostname"), host));
         }
         if let Some(hints) = &endpoint.hints {
             errors.extend(check_hints(hints, &at.child("hints")));
@@ -223,7 +222,7 @@ fn check_names(names: &[&str], complaints: fn(&str) -> Vec<String>, at: &Path<'_
         if names[..index].contains(name) {
             errors.push(Error::duplicate(&at, *name));
         }
-        errors.extend(complaint::invalid(&at, *name, complaints(name)));
+        errors.extend(check::invalid(&at, *name, complaints(name)));
     }
     errors
 }

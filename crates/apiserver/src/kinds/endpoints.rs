@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, 
 use kubewright_apimachinery::field::{Error, Path};
 use serde_json::Value;
 
-use super::{Rules, complaint, edit, ip, typed};
+use super::{Rules, check, edit, ip, typed};
 
 const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
 const CONTROLLER: &str = "endpoint-controller";
@@ -67,10 +67,10 @@ fn check_address(address: &EndpointAddress, at: &Path<'_>) -> Vec<Error> {
     let ip_at = at.child("ip");
     let mut errors = ip::check_legacy(&ip_at, &address.ip, &[]);
     if let Some(host) = address.hostname.as_deref().filter(|host| !host.is_empty()) {
-        errors.extend(complaint::dns_label(&at.child("hostname"), host));
+        errors.extend(check::dns_label(&at.child("hostname"), host));
     }
     if let Some(node) = &address.node_name {
-        errors.extend(complaint::dns_subdomain(&at.child("nodeName"), node));
+        errors.extend(check::dns_subdomain(&at.child("nodeName"), node));
     }
     errors.extend(ip::check_endpoint(&ip_at, &address.ip));
     errors
@@ -81,14 +81,14 @@ fn check_port(port: &EndpointPort, is_one_of_many: bool, at: &Path<'_>) -> Vec<E
     match port.name.as_deref().unwrap_or_default() {
         "" if is_one_of_many => errors.push(Error::required(&at.child("name"), "")),
         "" => {}
-        name => errors.extend(complaint::dns_label(&at.child("name"), name)),
+        name => errors.extend(check::dns_label(&at.child("name"), name)),
     }
-    errors.extend(complaint::port(&at.child("port"), port.port));
+    errors.extend(check::port(&at.child("port"), port.port));
     let protocol = port.protocol.as_deref().unwrap_or_default();
     let protocol_at = at.child("protocol");
-    errors.extend(complaint::required_one_of(&protocol_at, protocol, &complaint::PROTOCOLS));
+    errors.extend(check::required_one_of(&protocol_at, protocol, &check::PROTOCOLS));
     if let Some(protocol) = &port.app_protocol {
-        errors.extend(complaint::qualified_name(&at.child("appProtocol"), protocol));
+        errors.extend(check::qualified_name(&at.child("appProtocol"), protocol));
     }
     errors
 }

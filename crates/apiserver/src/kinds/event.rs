@@ -9,7 +9,7 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::time::MicroTime;
 use serde_json::{Value, json};
 
-use super::{Field, Rules, edit, typed};
+use super::{Field, Rules, check, edit, typed};
 
 const WORD_BYTES_MAX: usize = 128;
 const MESSAGE_BYTES_MAX: usize = 1024;
@@ -87,10 +87,7 @@ fn check(object: &Value, served: Served) -> Vec<Error> {
         Some(_) => check_new(&event, served),
     };
     let namespace = event.metadata.namespace.as_deref().unwrap_or_default();
-    let problems = name::dns1123_subdomain(namespace).into_iter();
-    errors.extend(
-        problems.map(|problem| Error::invalid(&Path::new("namespace"), namespace, problem)),
-    );
+    errors.extend(check::dns_subdomain(&Path::new("namespace"), namespace));
     errors
 }
 
@@ -121,8 +118,7 @@ fn check_new(event: &Event, served: Served) -> Vec<Error> {
     if controller.is_empty() {
         errors.push(Error::required(&controller_at, ""));
     }
-    let problems = name::label_key(controller).into_iter();
-    errors.extend(problems.map(|problem| Error::invalid(&controller_at, controller, problem)));
+    errors.extend(check::qualified_name(&controller_at, controller));
     let words = [
         ("reportingInstance", &event.reporting_instance),
         ("action", &event.action),

@@ -12,7 +12,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name;
 use serde_json::{Value, json};
 
-use super::{Context, Part, Rules, edit, typed};
+use super::{Context, Part, Rules, check, edit, typed};
 use crate::genesis::flow;
 
 const PRECEDENCE_MAX: i32 = 10_000;
@@ -144,8 +144,7 @@ fn check_schema(name: &str, spec: &FlowSchemaSpec, at: &Path<'_>) -> Vec<Error> 
     if level.is_empty() {
         errors.push(Error::required(&level_at, "must reference a priority level"));
     } else {
-        let problems = name::dns1123_subdomain(level).into_iter();
-        errors.extend(problems.map(|problem| Error::invalid(&level_at, level, problem)));
+        errors.extend(check::dns_subdomain(&level_at, level));
     }
     let rules_at = at.child("rules");
     for (index, rule) in spec.rules.iter().flatten().enumerate() {
@@ -227,15 +226,13 @@ fn check_account(account: Option<&ServiceAccountSubject>, at: &Path<'_>) -> Vec<
     if name.is_empty() {
         errors.push(Error::required(&name_at, ""));
     } else if name != ALL {
-        let problems = name::dns1123_subdomain(name).into_iter();
-        errors.extend(problems.map(|problem| Error::invalid(&name_at, name, problem)));
+        errors.extend(check::dns_subdomain(&name_at, name));
     }
     if namespace.is_empty() {
         let problem = "must specify namespace for service account";
         errors.push(Error::required(&namespace_at, problem));
     } else {
-        let problems = name::dns1123_label(namespace).into_iter();
-        errors.extend(problems.map(|problem| Error::invalid(&namespace_at, namespace, problem)));
+        errors.extend(check::dns_label(&namespace_at, namespace));
     }
     errors
 }

@@ -137,8 +137,8 @@ fn validate_status_update(object: &Value, _: &Value) -> Vec<Error> {
     let path = Path::new("status");
     let current = status.current_replicas.unwrap_or_default();
     let mut errors = Vec::new();
-    errors.extend(check::non_negative(current, &path.child("currentReplicas")));
-    errors.extend(check::non_negative(status.desired_replicas, &path.child("desiredReplicas")));
+    errors.extend(check::non_negative(&path.child("currentReplicas"), current));
+    errors.extend(check::non_negative(&path.child("desiredReplicas"), status.desired_replicas));
     errors
 }
 
@@ -198,7 +198,7 @@ fn check_reference(
         let path = path.child(field);
         match text.as_str() {
             "" => errors.push(Error::required(&path, "")),
-            text => errors.extend(check::each(&path, text, name::path_segment(text))),
+            text => errors.extend(check::invalid(&path, text, name::path_segment(text))),
         }
     }
     if let Some(problem) = version_problem(reference, leniency) {

@@ -8,7 +8,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name;
 use serde_json::{Value, json};
 
-use super::{Context, Part, Rules, check as shared, complaint, edit, ip, typed};
+use super::{Context, Part, Rules, check, edit, ip, typed};
 
 /// Where the class was once named.
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
@@ -62,7 +62,7 @@ pub(super) const CLASS: Rules = Rules {
         };
         let at = Path::new("spec");
         let at = at.child("controller");
-        let changed = shared::immutable(&controller(&new), &controller(&old), &at);
+        let changed = check::immutable(&at, &controller(&new), &controller(&old));
         changed.into_iter().chain(check_class(&new)).collect()
     },
     ..Rules::PLAIN
@@ -114,7 +114,7 @@ fn check(ingress: &Ingress, old: Option<&Ingress>) -> Vec<Error> {
         errors.extend(check_tls(tls, forgiven, &tls_at.index(index)));
     }
     if let Some(class) = &spec.ingress_class_name {
-        errors.extend(complaint::dns_subdomain(&at.child("ingressClassName"), class));
+        errors.extend(check::dns_subdomain(&at.child("ingressClassName"), class));
     }
     errors
 }
@@ -142,7 +142,7 @@ fn check_host(rule: &IngressRule, at: &Path<'_>) -> Vec<Error> {
     if ip::parse(host).is_some() {
         errors.push(Error::invalid(at, host, NOT_AN_ADDRESS));
     }
-    errors.extend(complaint::invalid(at, host, host_complaints(host)));
+    errors.extend(check::invalid(at, host, host_complaints(host)));
     errors
 }
 
@@ -193,7 +193,7 @@ fn check_path(path: &HTTPIngressPath, at: &Path<'_>) -> Vec<Error> {
         }
         other => {
             let known = ["Exact", "ImplementationSpecific", "Prefix"];
-            errors.extend(complaint::one_of(&type_at, other, &known));
+            errors.extend(check::one_of(&type_at, other, &known));
         }
     }
     errors.extend(check_backend(&path.backend, &at.child("backend")));
@@ -215,17 +215,20 @@ fn check_backend(backend: &IngressBackend, at: &Path<'_>) -> Vec<Error> {
             let service_at = at.child("service");
             match service.name.as_str() {
                 "" => errors.push(Error::required(&service_at.child("name"), "")),
-                name => errors.extend(complaint::dns_label(&service_at.child("name"), name)),
+                name => errors.extend(check::dns_label(&service_at.child("name"), name)),
             }
             let port = service.port.clone().unwrap_or_default();
             let port_at = service_at.child("port");
             let number = port.number.unwrap_or(0);
             match (port.name.as_deref().unwrap_or_default(), number) {
                 ("", 0) => errors.push(Error::required(at, "port name or number is required")),
-                ("", number) => errors.extend(complaint::port(&port_at.child("number"), number)),
+                ("", number) => errors.extend(check::port(&port_at.child("number"), number)),
                 (name, 0) => {
-                    let complaints = name::port_name(name);
-                    errors.extend(complaint::invalid(&port_at.child("name"), name, complaints));
+                    errors.extend(check::invalid(
+                        &port_at.child("name"),
+                        name,
+                        name::port_name(name),
+                    ));
                 }
                 _ => errors.push(refuse("cannot set both port name & port number")),
             }
@@ -239,12 +242,12 @@ fn check_tls(tls: &IngressTLS, forgiven: Forgiven, at: &Path<'_>) -> Vec<Error> 
     let hosts_at = at.child("hosts");
     for (index, host) in tls.hosts.iter().flatten().enumerate() {
         let at = hosts_at.index(index);
-        errors.extend(complaint::invalid(&at, host.as_str(), host_complaints(host)));
+        errors.extend(check::invalid(&at, host.as_str(), host_complaints(host)));
     }
     if !forgiven.secret_names {
         let secret = tls.secret_name.as_deref().unwrap_or_default();
         let complaints = secret_complaints(tls);
-        errors.extend(complaint::invalid(&at.child("secretName"), secret, complaints));
+        errors.extend(check::invalid(&at.child("secretName"), secret, complaints));
     }
     errors
 }
@@ -273,7 +276,7 @@ fn check_status(new: &Ingress, old: &Ingress) -> Vec<Error> {
         }
         if let Some(host) = point.hostname.as_deref().filter(|host| !host.is_empty()) {
             let at = at.child("hostname");
-            errors.extend(complaint::dns_subdomain(&at, host));
+            errors.extend(check::dns_subdomain(&at, host));
             if ip::parse(host).is_some() {
                 errors.push(Error::invalid(&at, host, NOT_AN_ADDRESS));
             }
@@ -335,7 +338,7 @@ fn check_parameters(parameters: &IngressClassParametersReference, at: &Path<'_>)
             errors.push(Error::required(&namespace_at, detail));
         }
         (Some("Namespace"), Some(namespace)) => {
-            errors.extend(complaint::dns_label(&namespace_at, namespace));
+            errors.extend(check::dns_label(&namespace_at, namespace));
         }
         (Some("Cluster"), None) => {}
         (Some("Cluster"), Some(_)) => {
@@ -344,7 +347,7 @@ fn check_parameters(parameters: &IngressClassParametersReference, at: &Path<'_>)
         }
         (Some(scope), _) => {
             let scopes = ["Cluster", "Namespace"];
-            errors.extend(complaint::one_of(&at.child("scope"), scope, &scopes));
+            errors.extend(check::one_of(&at.child("scope"), scope, &scopes));
         }
     }
     errors
@@ -354,13 +357,13 @@ fn check_parameters(parameters: &IngressClassParametersReference, at: &Path<'_>)
 fn check_reference(group: Option<&str>, kind: &str, name: &str, at: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
     if let Some(group) = group {
-        errors.extend(complaint::dns_subdomain(&at.child("apiGroup"), group));
+        errors.extend(check::dns_subdomain(&at.child("apiGroup"), group));
     }
     for (field, text) in [("kind", kind), ("name", name)] {
         let at = at.child(field);
         match text {
             "" => errors.push(Error::required(&at, "")),
-            text => errors.extend(complaint::invalid(&at, text, name::path_segment(text))),
+            text => errors.extend(check::invalid(&at, text, name::path_segment(text))),
         }
     }
     errors

@@ -5,7 +5,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name;
 use serde_json::{Value, json};
 
-use super::{Context, Part, Rules, complaint, edit, ip, typed};
+use super::{Context, Part, Rules, check, edit, ip, typed};
 
 pub(super) const RULES: Rules = Rules {
     // An IPv6 address is no DNS name; which of all segments are addresses, validation says.
@@ -73,18 +73,21 @@ fn check_address(object: &Value) -> Vec<Error> {
     }
     let parent = &address.spec.parent_ref;
     if let Some(group) = parent.group.as_deref().filter(|group| !group.is_empty()) {
-        errors.extend(complaint::dns_subdomain(&at.child("group"), group));
+        errors.extend(check::dns_subdomain(&at.child("group"), group));
     }
     for (field, segment) in [("resource", &parent.resource), ("name", &parent.name)] {
         let at = at.child(field);
         match segment.as_str() {
             "" => errors.push(Error::required(&at, "")),
-            text => errors.extend(complaint::invalid(&at, text, name::path_segment(text))),
+            text => errors.extend(check::invalid(&at, text, name::path_segment(text))),
         }
     }
     if let Some(namespace) = &parent.namespace {
-        let complaints = name::path_segment(namespace);
-        errors.extend(complaint::invalid(&at.child("namespace"), namespace.as_str(), complaints));
+        errors.extend(check::invalid(
+            &at.child("namespace"),
+            namespace,
+            name::path_segment(namespace),
+        ));
     }
     errors
 }
@@ -113,7 +116,7 @@ fn check_cidrs(cidrs: &[String]) -> Vec<Error> {
     {
         let detail = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and \
                       2001:db8::/64";
-        errors.push(Error::invalid(&at, complaint::list(cidrs), detail));
+        errors.push(Error::invalid(&at, check::shown_list(cidrs), detail));
     }
     errors
 }
@@ -124,7 +127,7 @@ fn check_cidrs_change(new: &[String], old: &[String]) -> Vec<Error> {
     let at = spec.child("cidrs");
     let immutable = "field is immutable";
     if new.len() != old.len() && (old.len(), new.len()) != (1, 2) {
-        return vec![Error::invalid(&at, complaint::list(new), immutable)];
+        return vec![Error::invalid(&at, check::shown_list(new), immutable)];
     }
     let mut errors = Vec::new();
     for (index, (new, old)) in new.iter().zip(old).enumerate() {

@@ -143,7 +143,7 @@ fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
     errors.extend(check_selected(&new, Some(&old_spec), &path));
     errors.extend(check_completions(&new, &old_spec, &path.child("completions")));
     let selectors = [object, old].map(|object| workload::selector_of(&object["spec"]));
-    errors.extend(check::immutable(&selectors[0], &selectors[1], &path.child("selector")));
+    errors.extend(check::immutable(&path.child("selector"), &selectors[0], &selectors[1]));
     errors.extend(check_template_update(object, old, &old_job.status.unwrap_or_default()));
     for (field, type_name) in [
         ("completionMode", ""),
@@ -229,7 +229,7 @@ fn check_generated(object: &Value, spec: &JobSpec, old: Option<&JobSpec>) -> Vec
     let expected: Map<String, Value> = expected.collect();
     if selector.to_selector().is_ok_and(|selector| !selector.matches(&expected)) {
         let path = Path::new("spec");
-        let shown = check::value(&selector);
+        let shown = check::shown(&selector);
         errors.push(Error::invalid(
             &path.child("selector"),
             shown,
@@ -270,7 +270,7 @@ fn leniency(old: Option<&JobSpec>) -> Leniency {
 /// Indexed jobs may be scaled, all pods at once.
 fn check_completions(new: &JobSpec, old: &JobSpec, path: &Path<'_>) -> Option<Error> {
     if new.completion_mode.as_deref() != Some(INDEXED) {
-        return check::immutable(&new.completions, &old.completions, path);
+        return check::immutable(path, &new.completions, &old.completions);
     }
     let completions = new.completions.filter(|_| new.completions != old.completions)?;
     (Some(completions) != new.parallelism).then(|| {

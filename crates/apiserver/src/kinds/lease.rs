@@ -2,10 +2,9 @@
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::name;
 use serde_json::Value;
 
-use super::{Context, Rules, edit, typed};
+use super::{Context, Rules, check, edit, typed};
 
 /// Upstream's coordinated leader election, which is off by default.
 const COORDINATED: [&str; 2] = ["strategy", "preferredHolder"];
@@ -64,8 +63,7 @@ fn check_strategy(strategy: &str, spec: &Path<'_>) -> Vec<Error> {
     // Upstream says the field's name twice.
     let at = at.child("strategy");
     if strategy.contains('/') {
-        let problems = name::label_key(strategy).into_iter();
-        return problems.map(|problem| Error::invalid(&at, strategy, problem)).collect();
+        return check::qualified_name(&at, strategy);
     }
     match STRATEGIES.contains(&strategy) {
         true => Vec::new(),

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::core::v1::{LimitRange, LimitRangeItem};
 use k8s_openapi::apimachinery::pkg::api::resource;
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::name;
 use kubewright_apimachinery::quantity::{Format, Quantity};
 use serde_json::{Map, Value, json};
 
@@ -86,7 +85,7 @@ fn validate(object: &Value) -> Vec<Error> {
 }
 
 fn check_type(limit: &str, path: &Path<'_>) -> Vec<Error> {
-    let errors: Vec<_> = check::each(path, limit, name::label_key(limit)).collect();
+    let errors: Vec<_> = check::qualified_name(path, limit);
     if errors.is_empty() && !limit.contains('/') && ![POD, CONTAINER, CLAIM].contains(&limit) {
         let detail = "must be a standard limit type or fully qualified";
         return vec![Error::invalid(path, limit, detail)];

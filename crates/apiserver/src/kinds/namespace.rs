@@ -5,7 +5,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name;
 use serde_json::{Value, json};
 
-use super::{Context, Field, Part, Rules, edit, typed};
+use super::{Context, Field, Part, Rules, check, edit, typed};
 
 /// Selectors find namespaces by their names through this label.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -117,10 +117,7 @@ fn finalizers(namespace: &Namespace) -> impl Iterator<Item = &str> {
 }
 
 fn check_finalizer(finalizer: &str, at: &Path<'_>) -> Vec<Error> {
-    let mut errors: Vec<Error> = name::label_key(finalizer)
-        .into_iter()
-        .map(|problem| Error::invalid(at, finalizer, problem))
-        .collect();
+    let mut errors = check::qualified_name(at, finalizer);
     if !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer) {
         let problem = "name is neither a standard finalizer name nor is it fully qualified";
         errors.push(Error::invalid(at, finalizer, problem));

@@ -9,7 +9,7 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::selector::label::Leniency;
 use serde_json::{Value, json};
 
-use super::{Context, Rules, check as shared, complaint, edit, ip, typed};
+use super::{Context, Rules, check, edit, ip, typed};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -52,7 +52,7 @@ fn check(policy: &NetworkPolicy, old: Option<&NetworkPolicy>) -> Vec<Error> {
     let old = old.and_then(|old| old.spec.as_ref());
     let forgiven = old.map(Forgiven::of).unwrap_or_default();
     let at = Path::new("spec");
-    let selector = spec.pod_selector.as_ref().map(shared::label_selector).unwrap_or_default();
+    let selector = spec.pod_selector.as_ref().map(check::label_selector).unwrap_or_default();
     let mut errors = selector.validate(forgiven.selectors, &at.child("podSelector"));
     for (direction, far_end, rules) in rules(&spec) {
         let rules_at = at.child(direction);
@@ -72,11 +72,11 @@ fn check(policy: &NetworkPolicy, old: Option<&NetworkPolicy>) -> Vec<Error> {
     let types = spec.policy_types.as_deref().unwrap_or_default();
     if types.len() > 2 {
         let detail = "may not specify more than two policyTypes";
-        errors.push(Error::invalid(&types_at, complaint::list(types), detail));
+        errors.push(Error::invalid(&types_at, check::shown_list(types), detail));
         return errors;
     }
     for (index, word) in types.iter().enumerate() {
-        errors.extend(complaint::one_of(&types_at.index(index), word, &["Ingress", "Egress"]));
+        errors.extend(check::one_of(&types_at.index(index), word, &["Ingress", "Egress"]));
     }
     errors
 }
@@ -98,19 +98,19 @@ fn check_port(port: &NetworkPolicyPort, at: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
     if let Some(protocol) = &port.protocol {
         let known = ["TCP", "UDP", "SCTP"];
-        errors.extend(complaint::one_of(&at.child("protocol"), protocol, &known));
+        errors.extend(check::one_of(&at.child("protocol"), protocol, &known));
     }
     let end_at = at.child("endPort");
     match (&port.port, port.end_port) {
         (Some(IntOrString::Int(number)), end) => {
-            errors.extend(complaint::port(&at.child("port"), *number));
+            errors.extend(check::port(&at.child("port"), *number));
             if let Some(end) = end {
                 if end < *number {
                     // Upstream shows the start of the range here, not its end.
                     let detail = "must be greater than or equal to `port`";
                     errors.push(Error::invalid(&end_at, *number, detail));
                 }
-                errors.extend(complaint::port(&end_at, end));
+                errors.extend(check::port(&end_at, end));
             }
         }
         (Some(IntOrString::String(text)), end) => {
@@ -118,8 +118,7 @@ fn check_port(port: &NetworkPolicyPort, at: &Path<'_>) -> Vec<Error> {
                 let detail = "may not be specified when `port` is non-numeric";
                 errors.push(Error::invalid(&end_at, end, detail));
             }
-            let complaints = name::port_name(text);
-            errors.extend(complaint::invalid(&at.child("port"), text.as_str(), complaints));
+            errors.extend(check::invalid(&at.child("port"), text, name::port_name(text)));
         }
         (None, Some(end)) => {
             let detail = "may not be specified when `port` is not specified";
@@ -138,7 +137,7 @@ fn check_peer(peer: &NetworkPolicyPeer, forgiven: &Forgiven, at: &Path<'_>) -> V
     for (field, selector) in selectors {
         if let Some(selector) = selector {
             n_selectors += 1;
-            let selector = shared::label_selector(selector);
+            let selector = check::label_selector(selector);
             errors.extend(selector.validate(forgiven.selectors, &at.child(field)));
         }
     }
@@ -179,7 +178,7 @@ fn check_block(block: &IPBlock, forgiven: &Forgiven, at: &Path<'_>) -> Vec<Error
 
 impl Forgiven {
     fn of(old: &NetworkPolicySpec) -> Self {
-        let selector = old.pod_selector.as_ref().map(shared::label_selector).unwrap_or_default();
+        let selector = old.pod_selector.as_ref().map(check::label_selector).unwrap_or_default();
         let is_unsound = !selector.validate(Leniency::default(), &Path::ROOT).is_empty();
         let peers = rules(old).into_iter().flat_map(|(_, _, rules)| rules);
         let blocks = peers.flat_map(|(_, peers)| peers).filter_map(|peer| peer.ip_block.as_ref());

@@ -171,7 +171,7 @@ fn check_taints(taints: &[Taint], at: &Path<'_>) -> Vec<Error> {
     for (index, taint) in taints.iter().enumerate() {
         let at = at.index(index);
         let key_at = at.child("key");
-        errors.extend(check::each(&key_at, &taint.key, name::label_key(&taint.key)));
+        errors.extend(check::qualified_name(&key_at, &taint.key));
         let value = taint.value.as_deref().unwrap_or_default();
         let problems = name::label_value(value);
         if !problems.is_empty() {
@@ -414,7 +414,7 @@ fn check_config_map(
         if text.is_empty() {
             errors.push(Error::required(&at, ""));
         } else {
-            errors.extend(check::each(&at, text, problems));
+            errors.extend(check::invalid(&at, text, problems));
         }
     }
     errors

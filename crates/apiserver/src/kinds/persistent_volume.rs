@@ -16,7 +16,7 @@ pub(super) use source::{check_driver, default as default_source};
 use super::persistent_volume_claim::{
     BETA_CLASS, NAME, VOLUME_MODES, check_access_modes, check_amount, check_positive,
 };
-use super::{Context, Part, Rules, check as shared, complaint, diff, edit, resource_name, typed};
+use super::{Context, Part, Rules, check, diff, edit, resource_name, typed};
 
 const MOUNT_OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
 
@@ -84,7 +84,7 @@ fn check(volume: &PersistentVolume, old: Option<&PersistentVolume>) -> Vec<Error
     let policy = spec.persistent_volume_reclaim_policy.as_deref().unwrap_or_default();
     let policy_at = at.child("persistentVolumeReclaimPolicy");
     if !policy.is_empty() {
-        errors.extend(complaint::one_of(&policy_at, policy, &["Delete", "Recycle", "Retain"]));
+        errors.extend(check::one_of(&policy_at, policy, &["Delete", "Recycle", "Retain"]));
     }
     if let Some(affinity) = &spec.node_affinity {
         let old = old.and_then(|old| old.spec.as_ref()?.node_affinity.as_ref());
@@ -99,16 +99,16 @@ fn check(volume: &PersistentVolume, old: Option<&PersistentVolume>) -> Vec<Error
         errors.push(Error::forbidden(&policy_at, detail));
     }
     if let Some(class) = spec.storage_class_name.as_deref().filter(|class| !class.is_empty()) {
-        errors.extend(complaint::dns_subdomain(&at.child("storageClassName"), class));
+        errors.extend(check::dns_subdomain(&at.child("storageClassName"), class));
     }
     if let Some(mode) = &spec.volume_mode {
-        errors.extend(complaint::one_of(&at.child("volumeMode"), mode, &VOLUME_MODES));
+        errors.extend(check::one_of(&at.child("volumeMode"), mode, &VOLUME_MODES));
     }
     if let Some(class) = &spec.volume_attributes_class_name {
         let class_at = at.child("volumeAttributesClassName");
         match class.as_str() {
             "" => errors.push(Error::required(&class_at, "an empty string is disallowed")),
-            class => errors.extend(complaint::dns_subdomain(&class_at, class)),
+            class => errors.extend(check::dns_subdomain(&class_at, class)),
         }
         if spec.csi.is_none() {
             let detail = "has to be specified when using volumeAttributesClassName";
@@ -167,12 +167,12 @@ fn check_capacity(spec: &PersistentVolumeSpec, at: &Path<'_>) -> Vec<Error> {
     if !capacity.contains_key("storage") || capacity.len() > 1 {
         let shown = match capacity.is_empty() {
             true => Value::Null,
-            false => shared::value(&capacity),
+            false => check::shown(&capacity),
         };
         errors.push(Error::not_supported(at, shown, &["storage"]));
     }
     for (resource, amount) in &capacity {
-        let (at, amount) = (at.key(resource), shared::quantity(amount));
+        let (at, amount) = (at.key(resource), check::quantity(amount));
         errors.extend(check_amount(&amount, &at));
         errors.extend(check_positive(&amount, &at));
     }
@@ -212,10 +212,10 @@ fn check_update(new: &PersistentVolume, old: &PersistentVolume) -> Vec<Error> {
             format!("spec.persistentvolumesource is immutable after creation\n{changed}"),
         ));
     }
-    errors.extend(shared::immutable(
+    errors.extend(check::immutable(
+        &Path::new("volumeMode"),
         &new_spec.volume_mode,
         &old_spec.volume_mode,
-        &Path::new("volumeMode"),
     ));
     if let Some(old) = &old_spec.node_affinity {
         let new = new_spec.node_affinity.as_ref();

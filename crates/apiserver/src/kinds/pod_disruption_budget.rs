@@ -5,7 +5,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::selector::label::Leniency;
 use serde_json::{Value, json};
 
-use super::{Context, Part, Rules, check, edit, typed};
+use super::{Context, Part, Rules, check, condition, edit, typed};
 
 pub(super) const RULES: Rules = Rules {
     prepare_create,
@@ -66,8 +66,8 @@ fn check_spec(spec: &PodDisruptionBudgetSpec, leniency: Leniency) -> Vec<Error> 
     for (name, bound) in bounds {
         if let Some(bound) = bound {
             let path = path.child(name);
-            errors.extend(check::int_or_percent(bound, &path));
-            errors.extend(check::at_most_100_percent(bound, &path));
+            errors.extend(check::int_or_percent(&path, bound));
+            errors.extend(check::at_most_100_percent(&path, bound));
         }
     }
     if let Some(selector) = &spec.selector {
@@ -87,10 +87,10 @@ fn check_spec(spec: &PodDisruptionBudgetSpec, leniency: Leniency) -> Vec<Error> 
 fn validate_status_update(object: &Value, _: &Value) -> Vec<Error> {
     let path = Path::new("status");
     let status = &object["status"];
-    let mut errors = check::conditions(&status["conditions"], &path.child("conditions"));
+    let mut errors = condition::check(&path.child("conditions"), &status["conditions"]);
     for name in ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"] {
         let count = status[name].as_i64().unwrap_or_default();
-        errors.extend(check::non_negative(count, &path.child(name)));
+        errors.extend(check::non_negative(&path.child(name), count));
     }
     errors
 }

@@ -80,9 +80,9 @@ fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
         errors.push(Error::forbidden(&Path::new("value"), "may not be changed in an update."));
     }
     errors.extend(check::immutable(
+        &Path::new("preemptionPolicy"),
         &new.preemption_policy,
         &old.preemption_policy,
-        &Path::new("preemptionPolicy"),
     ));
     errors
 }

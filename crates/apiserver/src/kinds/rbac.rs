@@ -168,8 +168,7 @@ fn check_binding(role: &RoleRef, kinds: &[&str], subjects: &[Subject], reach: Re
     if role.name.is_empty() {
         errors.push(Error::required(&name_at, ""));
     } else {
-        let problems = name::path_segment(&role.name).into_iter();
-        errors.extend(problems.map(|problem| Error::invalid(&name_at, &*role.name, problem)));
+        errors.extend(check::invalid(&name_at, &role.name, name::path_segment(&role.name)));
     }
     let at = Path::new("subjects");
     for (index, subject) in subjects.iter().enumerate() {
@@ -188,10 +187,7 @@ fn check_subject(subject: &Subject, reach: Reach, at: &Path<'_>) -> Vec<Error> {
     match subject.kind.as_str() {
         "ServiceAccount" => {
             if !subject.name.is_empty() {
-                let problems = name::dns1123_subdomain(&subject.name).into_iter();
-                errors.extend(
-                    problems.map(|problem| Error::invalid(&name_at, &*subject.name, problem)),
-                );
+                errors.extend(check::dns_subdomain(&name_at, &subject.name));
             }
             if !group.is_empty() {
                 errors.push(Error::not_supported(&group_at, group, &[""]));

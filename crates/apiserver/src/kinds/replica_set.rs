@@ -54,7 +54,7 @@ fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
     let mut errors = check_spec(object, Some(old));
     let selectors = [object, old].map(|object| workload::selector_of(&object["spec"]));
     let path = Path::new("spec");
-    errors.extend(check::immutable(&selectors[0], &selectors[1], &path.child("selector")));
+    errors.extend(check::immutable(&path.child("selector"), &selectors[0], &selectors[1]));
     errors
 }
 
@@ -79,7 +79,7 @@ fn check_spec(object: &Value, old: Option<&Value>) -> Vec<Error> {
             &path.child("template"),
         )),
         Err(_) => {
-            let shown = check::value(&selector);
+            let shown = check::shown(&selector);
             errors.push(Error::invalid(&selector_path, shown, "invalid label selector"));
         }
     }

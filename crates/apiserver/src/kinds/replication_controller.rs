@@ -170,7 +170,7 @@ fn validate_status_update(object: &Value, _: &Value) -> Vec<Error> {
 }
 
 fn non_negative(value: Option<i64>, path: &Path<'_>) -> Option<Error> {
-    check::non_negative(value?, path)
+    check::non_negative(path, value?)
 }
 
 fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {

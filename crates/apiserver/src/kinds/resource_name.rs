@@ -67,7 +67,7 @@ pub(super) fn round_amounts(list: Option<&mut Value>) {
 
 /// The name of any resource.
 pub(super) fn validate(resource: &str, path: &Path<'_>) -> Vec<Error> {
-    let errors: Vec<_> = check::each(path, resource, name::label_key(resource)).collect();
+    let errors: Vec<_> = check::qualified_name(path, resource);
     if errors.is_empty() && !resource.contains('/') && !is_standard(resource) {
         let detail = "must be a standard resource type or fully qualified";
         return vec![Error::invalid(path, resource, detail)];

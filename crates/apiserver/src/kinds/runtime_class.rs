@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use k8s_openapi::api::node::v1::{RuntimeClass, Scheduling};
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::name;
 use kubewright_apimachinery::name::object_meta;
 use serde_json::{Value, json};
 
@@ -48,7 +47,7 @@ fn validate(object: &Value) -> Vec<Error> {
     let at = Path::new("handler");
     let mut errors: Vec<Error> = match class.handler.as_str() {
         "" => vec![Error::required(&at, "")],
-        handler => check::each(&at, handler, name::dns1123_label(handler)).collect(),
+        handler => check::dns_label(&at, handler),
     };
     // Upstream looks at the overhead as if it were the limits of a container.
     let overhead = Path::new("overhead");
@@ -95,7 +94,7 @@ fn check_distinct(scheduling: &Scheduling, at: &Path<'_>) -> Vec<Error> {
 fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
     let (new, before): (RuntimeClass, RuntimeClass) = (typed(object), typed(old));
     let mut errors = validate(object);
-    errors.extend(check::immutable(&new.handler, &before.handler, &Path::new("handler")));
+    errors.extend(check::immutable(&Path::new("handler"), &new.handler, &before.handler));
     errors
 }
 

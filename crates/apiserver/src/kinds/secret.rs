@@ -9,7 +9,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::{json, name};
 use serde_json::{Map, Value};
 
-use super::{Context, Field, Rules, edit, typed};
+use super::{Context, Field, Rules, check, edit, typed};
 
 /// What fits into etcd with room to spare.
 const DATA_BYTES_MAX: usize = 1 << 20;
@@ -68,8 +68,7 @@ fn check(secret: &Secret) -> Vec<Error> {
     let mut errors = Vec::new();
     let mut total = 0;
     for (key, value) in secret.data.iter().flatten() {
-        let problems = name::config_map_key(key).into_iter();
-        errors.extend(problems.map(|problem| Error::invalid(&at.key(key), key.as_str(), problem)));
+        errors.extend(check::invalid(&at.key(key), key, name::config_map_key(key)));
         total += value.0.len();
     }
     if total > DATA_BYTES_MAX {

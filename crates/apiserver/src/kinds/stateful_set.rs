@@ -154,13 +154,12 @@ fn check_spec(
     let mut errors = check_policies(&spec, path);
     errors.extend(workload::check_counts(tree, &["replicas", "minReadySeconds"], path));
     let start = spec.ordinals.as_ref().and_then(|ordinals| ordinals.start).unwrap_or_default();
-    errors.extend(check::non_negative(start, &path.child("ordinals.start")));
+    errors.extend(check::non_negative(&path.child("ordinals.start"), start));
     if let Some(service) = spec.service_name.as_deref()
         && !service.is_empty()
         && !leniency.invalid_service_name
     {
-        let problems = name::dns1123_label(service);
-        errors.extend(check::each(&path.child("serviceName"), service, problems));
+        errors.extend(check::dns_label(&path.child("serviceName"), service));
     }
     let selector = workload::selector_of(tree);
     let selector_path = path.child("selector");
@@ -178,7 +177,7 @@ fn check_spec(
             }
             errors.extend(check_template_metadata(&tree["template"]["metadata"], &template_path));
         }
-        Err(_) => errors.push(Error::invalid(&selector_path, check::value(&selector), "")),
+        Err(_) => errors.push(Error::invalid(&selector_path, check::shown(&selector), "")),
     }
     errors.extend(workload::check_lasting(&spec.template, "StatefulSet", &template_path));
     errors
@@ -232,14 +231,14 @@ fn check_strategy(strategy: &StatefulSetUpdateStrategy, path: &Path<'_>) -> Vec<
         ("RollingUpdate", Some(update)) => {
             let partition = update.partition.unwrap_or_default();
             let mut errors = Vec::new();
-            errors.extend(check::non_negative(partition, &rolling_path.child("partition")));
+            errors.extend(check::non_negative(&rolling_path.child("partition"), partition));
             if let Some(unavailable) = &update.max_unavailable {
                 let path = rolling_path.child("maxUnavailable");
-                errors.extend(check::int_or_percent(unavailable, &path));
+                errors.extend(check::int_or_percent(&path, unavailable));
                 if check::int_or_percent_value(unavailable) == 0 {
-                    errors.push(Error::invalid(&path, check::value(unavailable), "cannot be 0"));
+                    errors.push(Error::invalid(&path, check::shown(unavailable), "cannot be 0"));
                 }
-                errors.extend(check::at_most_100_percent(unavailable, &path));
+                errors.extend(check::at_most_100_percent(&path, unavailable));
             }
             errors
         }

@@ -8,7 +8,7 @@ use k8s_openapi::api::storage::v1::{StorageClass, VolumeAttributesClass};
 use kubewright_apimachinery::field::{Error, Path};
 
 use super::persistent_volume::label_deprecation;
-use super::{Rules, check as shared, complaint, edit, typed};
+use super::{Rules, check, edit, typed};
 
 const PARAMETERS_MAX: usize = 512;
 const PARAMETERS_BYTES_MAX: usize = 256 << 10;
@@ -46,13 +46,13 @@ fn check(class: &StorageClass) -> Vec<Error> {
     errors.extend(check_parameters(class.parameters.as_ref()));
     if let Some(policy) = class.reclaim_policy.as_deref().filter(|policy| !policy.is_empty()) {
         let at = Path::new("reclaimPolicy");
-        errors.extend(complaint::one_of(&at, policy, &["Delete", "Retain"]));
+        errors.extend(check::one_of(&at, policy, &["Delete", "Retain"]));
     }
     let at = Path::new("volumeBindingMode");
     match &class.volume_binding_mode {
         None => errors.push(Error::required(&at, "")),
         Some(mode) => {
-            errors.extend(complaint::one_of(&at, mode, &["Immediate", "WaitForFirstConsumer"]));
+            errors.extend(check::one_of(&at, mode, &["Immediate", "WaitForFirstConsumer"]));
         }
     }
     let topologies = class.allowed_topologies.as_deref().unwrap_or_default();
@@ -63,12 +63,12 @@ fn check(class: &StorageClass) -> Vec<Error> {
 fn check_update(new: &StorageClass, old: &StorageClass) -> Vec<Error> {
     let mut errors = check(new);
     let at = Path::new;
-    errors.extend(shared::immutable(&new.parameters, &old.parameters, &at("parameters")));
-    errors.extend(shared::immutable(&new.provisioner, &old.provisioner, &at("provisioner")));
+    errors.extend(check::immutable(&at("parameters"), &new.parameters, &old.parameters));
+    errors.extend(check::immutable(&at("provisioner"), &new.provisioner, &old.provisioner));
     let (policy, old_policy) = (&new.reclaim_policy, &old.reclaim_policy);
-    errors.extend(shared::immutable(policy, old_policy, &at("reclaimPolicy")));
+    errors.extend(check::immutable(&at("reclaimPolicy"), policy, old_policy));
     let (mode, old_mode) = (&new.volume_binding_mode, &old.volume_binding_mode);
-    errors.extend(shared::immutable(mode, old_mode, &at("volumeBindingMode")));
+    errors.extend(check::immutable(&at("volumeBindingMode"), mode, old_mode));
     errors
 }
 
@@ -85,7 +85,7 @@ fn check_attributes(class: &VolumeAttributesClass) -> Vec<Error> {
 fn check_provisioner(provisioner: &str, at: &Path<'_>) -> Vec<Error> {
     match provisioner {
         "" => vec![Error::required(at, "")],
-        provisioner => complaint::qualified_name(at, &provisioner.to_lowercase()).collect(),
+        provisioner => check::qualified_name(at, &provisioner.to_lowercase()),
     }
 }
 
@@ -127,7 +127,7 @@ fn check_topologies(terms: &[TopologySelectorTerm], at: &Path<'_>) -> Vec<Error>
                     errors.push(Error::duplicate(&values_at.index(index), value.as_str()));
                 }
             }
-            errors.extend(complaint::qualified_name(&at.child("key"), &expression.key));
+            errors.extend(check::qualified_name(&at.child("key"), &expression.key));
             let values = expression.values.iter().map(String::as_str).collect();
             if values_of.insert(expression.key.as_str(), values).is_some() {
                 errors.push(Error::duplicate(&at.child("key"), expression.key.as_str()));

@@ -5,7 +5,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use serde_json::json;
 
 use super::persistent_volume::{check_driver, check_inline, default_source};
-use super::{Part, Rules, check as shared, complaint, edit, ip_address, typed};
+use super::{Part, Rules, check, edit, ip_address, typed};
 
 const METADATA_BYTES_MAX: usize = 256 << 10;
 const MESSAGE_BYTES_MAX: usize = 1024;
@@ -38,7 +38,7 @@ fn check(attachment: &VolumeAttachment) -> Vec<Error> {
     let at = Path::new("spec");
     let mut errors = check_driver(&spec.attacher, &at.child("attacher"));
     errors.extend(check_source(&spec.source, &at.child("source")));
-    errors.extend(complaint::dns_subdomain(&at.child("nodeName"), &spec.node_name));
+    errors.extend(check::dns_subdomain(&at.child("nodeName"), &spec.node_name));
     if let Some(status) = &attachment.status {
         let at = Path::new("status");
         let metadata = status.attachment_metadata.iter().flatten();
@@ -51,7 +51,7 @@ fn check(attachment: &VolumeAttachment) -> Vec<Error> {
     }
     if let Some(volume) = &spec.source.persistent_volume_name {
         let at = Path::new("spec.source.persistentVolumeName");
-        errors.extend(complaint::dns_subdomain(&at, volume));
+        errors.extend(check::dns_subdomain(&at, volume));
     }
     errors
 }
@@ -93,7 +93,7 @@ fn check_update(new: &VolumeAttachment, old: &VolumeAttachment) -> Vec<Error> {
             "Attacher": new.spec.attacher,
             "Source": {
                 "PersistentVolumeName": source.persistent_volume_name,
-                "InlineVolumeSpec": source.inline_volume_spec.as_ref().map(shared::value),
+                "InlineVolumeSpec": source.inline_volume_spec.as_ref().map(check::shown),
             },
             "NodeName": new.spec.node_name,
         });

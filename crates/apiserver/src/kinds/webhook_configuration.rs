@@ -11,7 +11,7 @@ use kubewright_apimachinery::schema::crd::{self, ClientConfig};
 use kubewright_apimachinery::selector::label::Leniency;
 use serde_json::{Value, json};
 
-use super::{Context, Rules, admission, edit, typed};
+use super::{Context, Rules, admission, check, edit, typed};
 
 /// Versions of AdmissionReview that the server can speak.
 const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
@@ -225,8 +225,7 @@ fn check_review_versions(versions: &[String], known: bool, at: &Path<'_>) -> Vec
             errors.push(Error::invalid(&at, version.as_str(), "duplicate version"));
             continue;
         }
-        let problems = name::dns1035_label(version).into_iter();
-        errors.extend(problems.map(|problem| Error::invalid(&at, version.as_str(), problem)));
+        errors.extend(check::invalid(&at, version, name::dns1035_label(version)));
     }
     if known && !versions.iter().any(|version| is_known(version)) {
         let problem = format!("must include at least one of {}", REVIEW_VERSIONS.join(", "));

@@ -37,7 +37,7 @@ pub(super) fn refuse_empty(
 ) -> Option<Error> {
     let is_empty = selector.match_labels.is_empty() && selector.match_expressions.is_empty();
     let detail = || format!("empty selector is invalid for {owner}");
-    is_empty.then(|| Error::invalid(path, check::value(selector), detail()))
+    is_empty.then(|| Error::invalid(path, check::shown(selector), detail()))
 }
 
 /// What a selector means. An absent one selects nothing.
@@ -88,7 +88,7 @@ pub(super) fn check_lasting(
 /// Counts of a status or spec that may not be negative; absent ones are zero.
 pub(super) fn check_counts(parent: &Value, names: &[&str], path: &Path<'_>) -> Vec<Error> {
     let counts = names.iter().map(|name| (name, parent[name].as_i64().unwrap_or_default()));
-    counts.filter_map(|(name, count)| check::non_negative(count, &path.child(name))).collect()
+    counts.filter_map(|(name, count)| check::non_negative(&path.child(name), count)).collect()
 }
 
 /// A count of a status may not exceed another.

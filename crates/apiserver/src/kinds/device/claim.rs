@@ -8,7 +8,6 @@ use k8s_openapi::api::resource::v1::{
 };
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::name;
 use kubewright_apimachinery::name::object_meta;
 use serde_json::{Value, json};
 
@@ -183,7 +182,7 @@ impl Wanted<'_> {
         let class_at = at.child("deviceClassName");
         let mut errors: Vec<Error> = match self.class {
             "" => vec![Error::required(&class_at, "")],
-            class => check::each(&class_at, class, name::dns1123_subdomain(class)).collect(),
+            class => check::dns_subdomain(&class_at, class),
         };
         errors.extend(rule::check_selectors(self.selectors, &at.child("selectors")));
         let count_at = at.child("count");

@@ -55,7 +55,7 @@ pub(super) fn check_set<T, K: Eq + Hash + Clone + Into<Value>>(
 }
 
 pub(super) fn check_label(text: &str, at: &Path<'_>) -> Vec<Error> {
-    check::each(at, text, name::dns1123_label(text)).collect()
+    check::dns_label(at, text)
 }
 
 pub(super) fn check_driver(driver: &str, at: &Path<'_>) -> Vec<Error> {
@@ -66,7 +66,7 @@ pub(super) fn check_driver(driver: &str, at: &Path<'_>) -> Vec<Error> {
     if driver.len() > DRIVER_BYTES_MAX {
         errors.push(Error::too_long(at, DRIVER_BYTES_MAX));
     }
-    errors.extend(check::each(at, driver, name::dns1123_subdomain(&driver.to_lowercase())));
+    errors.extend(check::invalid(at, driver, name::dns1123_subdomain(&driver.to_lowercase())));
     errors
 }
 
@@ -79,7 +79,7 @@ pub(super) fn check_pool(pool: &str, at: &Path<'_>) -> Vec<Error> {
         errors.push(Error::too_long(at, name::SUBDOMAIN_BYTES_MAX));
     }
     for part in pool.split('/') {
-        errors.extend(check::each(at, part, name::dns1123_subdomain(part)));
+        errors.extend(check::dns_subdomain(at, part));
     }
     errors
 }
@@ -118,7 +118,7 @@ fn check_identifier(text: &str, at: &Path<'_>) -> Vec<Error> {
     if text.len() > IDENTIFIER_BYTES_MAX {
         errors.push(Error::too_long(at, IDENTIFIER_BYTES_MAX));
     }
-    errors.extend(check::each(at, text, name::c_identifier(text)));
+    errors.extend(check::invalid(at, text, name::c_identifier(text)));
     errors
 }
 
@@ -163,7 +163,7 @@ pub(super) fn check_toleration(toleration: &DeviceToleration, at: &Path<'_>) -> 
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let (key, value) = (text(&toleration.key), text(&toleration.value));
     if !key.is_empty() {
-        errors.extend(check::each(&at.child("key"), &key, name::label_key(&key)));
+        errors.extend(check::qualified_name(&at.child("key"), &key));
     }
     let (operator_at, value_at) = (at.child("operator"), at.child("value"));
     match text(&toleration.operator).as_str() {
@@ -171,7 +171,7 @@ pub(super) fn check_toleration(toleration: &DeviceToleration, at: &Path<'_>) -> 
             errors.push(Error::invalid(&value_at, value, "must be empty for operator `Exists`"));
         }
         "Exists" => {}
-        "Equal" => errors.extend(check::each(&value_at, &value, name::label_value(&value))),
+        "Equal" => errors.extend(check::invalid(&value_at, &value, name::label_value(&value))),
         "" => errors.push(Error::required(&operator_at, "")),
         unknown => errors.push(Error::not_supported(&operator_at, unknown, &OPERATORS)),
     }

@@ -9,7 +9,7 @@ use kubewright_apimachinery::time::Time;
 use serde_json::{Value, json};
 
 use super::rule;
-use crate::kinds::{Context, check as checks, edit, typed};
+use crate::kinds::{Context, check, edit, typed};
 
 const DEVICES_MAX: usize = 128;
 /// Of devices with taints or counters, which cost more to look at.
@@ -94,9 +94,9 @@ pub(super) fn check(object: &Value, old: Option<&Value>) -> Vec<Error> {
     }
     if let Some(before) = &before {
         let kept = [
-            checks::immutable(&spec.pool.name, &before.pool.name, &pool_at.child("name")),
-            checks::immutable(&spec.driver, &before.driver, &at.child("driver")),
-            checks::immutable(&spec.node_name, &before.node_name, &at.child("nodeName")),
+            check::immutable(&pool_at.child("name"), &spec.pool.name, &before.pool.name),
+            check::immutable(&at.child("driver"), &spec.driver, &before.driver),
+            check::immutable(&at.child("nodeName"), &spec.node_name, &before.node_name),
         ];
         errors.extend(kept.into_iter().flatten());
     }
@@ -139,7 +139,7 @@ fn check_nodes(spec: &ResourceSliceSpec, at: &Path<'_>) -> Vec<Error> {
         }
         Some(node) => {
             said.push("`nodeName`");
-            errors.extend(checks::each(&node_at, node, name::dns1123_subdomain(node)));
+            errors.extend(check::dns_subdomain(&node_at, node));
         }
     }
     if spec.node_selector.is_some() {
@@ -271,10 +271,9 @@ fn is_semantic_version(text: &str) -> bool {
 }
 
 fn check_taint(taint: &DeviceTaint, at: &Path<'_>) -> Vec<Error> {
-    let mut errors: Vec<Error> =
-        checks::each(&at.child("key"), &taint.key, name::label_key(&taint.key)).collect();
+    let mut errors: Vec<Error> = check::qualified_name(&at.child("key"), &taint.key);
     let value = taint.value.as_deref().unwrap_or_default();
-    errors.extend(checks::each(&at.child("value"), value, name::label_value(value)));
+    errors.extend(check::invalid(&at.child("value"), value, name::label_value(value)));
     let effect_at = at.child("effect");
     if taint.effect.is_empty() {
         errors.push(Error::required(&effect_at, ""));
@@ -300,7 +299,7 @@ fn check_device_nodes(device: &Device, per_device: bool, at: &Path<'_>) -> Vec<E
         Some("") => errors.push(Error::invalid(&node_at, "", "must not be empty")),
         Some(node) => {
             said.push("`nodeName`");
-            errors.extend(checks::each(&node_at, node, name::dns1123_subdomain(node)));
+            errors.extend(check::dns_subdomain(&node_at, node));
         }
     }
     if device.node_selector.is_some() {
@@ -335,7 +334,7 @@ fn check_binding(device: &Device, at: &Path<'_>) -> Vec<Error> {
         (at.child("bindingConditions"), at.child("bindingFailureConditions"));
     let check_names = |names: &[String], at: &Path<'_>| {
         rule::check_list(names, BINDING_CONDITIONS_MAX, at, |one, at| {
-            checks::each(at, one, name::label_key(one)).collect()
+            check::qualified_name(at, one)
         })
     };
     let mut errors = check_names(ready, &ready_at);

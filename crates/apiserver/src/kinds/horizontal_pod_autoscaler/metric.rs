@@ -127,8 +127,7 @@ fn check_source(
         match source.container.as_str() {
             "" => errors.push(Error::required(&container_path, "must specify a container")),
             container => {
-                let problems = name::dns1123_label(container);
-                errors.extend(check::each(&container_path, container, problems));
+                errors.extend(check::dns_label(&container_path, container));
             }
         }
         errors.extend(check_target(&source.target, &target_path));
@@ -147,7 +146,7 @@ fn check_identifier(metric: &MetricIdentifier, path: &Path<'_>) -> Vec<Error> {
     let path = path.child("name");
     match metric.name.as_str() {
         "" => vec![Error::required(&path, "must specify a metric name")],
-        metric => check::each(&path, metric, name::path_segment(metric)).collect(),
+        metric => check::invalid(&path, metric, name::path_segment(metric)),
     }
 }
 

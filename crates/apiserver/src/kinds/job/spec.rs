@@ -71,7 +71,7 @@ fn check_numbers(spec: &JobSpec, path: &Path<'_>) -> Vec<Error> {
     ];
     let mut errors: Vec<Error> = numbers
         .into_iter()
-        .filter_map(|(name, number)| check::non_negative(number?, &path.child(name)))
+        .filter_map(|(name, number)| check::non_negative(&path.child(name), number?))
         .collect();
     if spec.max_failed_indexes.is_some() && spec.backoff_limit_per_index.is_none() {
         errors.push(Error::required(
@@ -244,8 +244,7 @@ fn check_pod_conditions(
     }
     for (index, condition) in conditions.iter().enumerate() {
         let path = path.index(index);
-        let problems = name::label_key(&condition.type_);
-        errors.extend(check::each(&path.child("type"), &condition.type_, problems));
+        errors.extend(check::qualified_name(&path.child("type"), &condition.type_));
         let status = condition.status.as_deref().unwrap_or_default();
         errors.extend(one_of(status, &["False", "True", "Unknown"], &path.child("status")));
     }
@@ -256,7 +255,7 @@ fn check_success_policy(spec: &JobSpec, path: &Path<'_>) -> Vec<Error> {
     let Some(policy) = &spec.success_policy else { return Vec::new() };
     if spec.completion_mode.as_deref() != Some(INDEXED) {
         let type_name = "k8s.io/api/batch/v1.SuccessPolicy";
-        let shown = internal::shown(type_name, &check::value(policy));
+        let shown = internal::shown(type_name, &check::shown(policy));
         return vec![Error::invalid(path, shown, "requires indexed completion mode")];
     }
     let mut errors = Vec::new();
@@ -305,7 +304,7 @@ fn check_success_rule(
     }
     if let Some(count) = rule.succeeded_count {
         let path = path.child("succeededCount");
-        errors.extend(check::non_negative(count, &path));
+        errors.extend(check::non_negative(&path, count));
         let bounds = [
             (Some(completions), "the number of specified completions"),
             (indexed, "the number of indexes in the specified succeededIndexes field"),

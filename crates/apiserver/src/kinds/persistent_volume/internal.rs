@@ -74,7 +74,7 @@ const fn member(name: &'static str, field: &'static str, zero: Zero) -> Member {
 }
 
 pub(super) fn sources(spec: &PersistentVolumeSpec) -> Value {
-    let tree = check::value(spec);
+    let tree = check::shown(spec);
     let mut shown = Map::new();
     for (name, field) in SOURCES {
         let given = tree.get(field).and_then(Value::as_object);

@@ -5,7 +5,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name;
 use serde_json::{Value, json};
 
-use super::super::complaint;
+use super::super::check;
 
 /// Labels that were once in beta, what became of them, and since when.
 const RENAMED: [(&str, &str, &str); 5] = [
@@ -74,12 +74,12 @@ fn check_expression(
             "not a valid selector operator",
         )),
     }
-    errors.extend(complaint::qualified_name(&at.child("key"), &expression.key));
+    errors.extend(check::qualified_name(&at.child("key"), &expression.key));
     if !forgives_values {
         for (index, value) in values.iter().enumerate() {
             let complaints = name::label_value(value);
             let at = values_at.index(index);
-            errors.extend(complaint::invalid(&at, value.as_str(), complaints));
+            errors.extend(check::invalid(&at, value.as_str(), complaints));
         }
     }
     errors
@@ -103,7 +103,7 @@ fn check_field(field: &NodeSelectorRequirement, at: &Path<'_>) -> Vec<Error> {
     if field.key == "metadata.name" {
         let at = at.child("values");
         for (index, value) in values.iter().enumerate() {
-            errors.extend(complaint::dns_subdomain(&at.index(index), value));
+            errors.extend(check::dns_subdomain(&at.index(index), value));
         }
     } else {
         let detail = "not a valid field selector key";

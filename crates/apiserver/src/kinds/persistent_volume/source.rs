@@ -6,7 +6,7 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::regex::Regex;
 use serde_json::{Map, Value};
 
-use super::super::{check as shared, complaint, edit};
+use super::super::{check, edit};
 
 /// A kind of source, in the order in which upstream looks at them.
 struct Source {
@@ -84,7 +84,7 @@ pub(in crate::kinds) fn default(spec: &mut Value) {
 
 /// One source, and a sound one.
 pub(super) fn check(spec: &PersistentVolumeSpec, volume: &str, at: &Path<'_>) -> Vec<Error> {
-    let tree = shared::value(spec);
+    let tree = check::shown(spec);
     let mut errors = Vec::new();
     let mut n_sources = 0;
     for source in &SOURCES {
@@ -161,7 +161,7 @@ fn check_source(
 }
 
 pub(super) fn takes_mount_options(spec: &PersistentVolumeSpec) -> bool {
-    let tree = shared::value(spec);
+    let tree = check::shown(spec);
     let given =
         SOURCES.iter().filter(|source| tree.get(source.field).is_some_and(Value::is_object));
     given.into_iter().any(|source| source.takes_mount_options)
@@ -172,7 +172,7 @@ fn check_host_path(fields: &Value, at: &Path<'_>) -> Vec<Error> {
         return Vec::new();
     }
     let mut errors: Vec<Error> = check_backsteps(fields, at).into_iter().collect();
-    errors.extend(complaint::one_of(&at.child("type"), text(fields, "type"), &HOST_PATH_TYPES));
+    errors.extend(check::one_of(&at.child("type"), text(fields, "type"), &HOST_PATH_TYPES));
     errors
 }
 
@@ -191,7 +191,7 @@ fn check_glusterfs(fields: &Value, at: &Path<'_>) -> Vec<Error> {
             let detail = "if the endpointnamespace is set, it must be a valid namespace name";
             vec![Error::invalid(&at, "", detail)]
         }
-        Some(namespace) => complaint::dns_label(&at, namespace).collect(),
+        Some(namespace) => check::dns_label(&at, namespace),
     }
 }
 
@@ -254,7 +254,7 @@ fn check_iscsi(fields: &Value, volume: &str, at: &Path<'_>) -> Vec<Error> {
         iqn => errors.extend(check_qualified(iqn, &at.child("iqn"))),
     }
     let lun = fields["lun"].as_i64().unwrap_or(0);
-    errors.extend(complaint::invalid(&at.child("lun"), lun, name::in_range(lun, 0, 255)));
+    errors.extend(check::in_range(&at.child("lun"), lun, 0, 255));
     let secret = fields.get("secretRef").filter(|secret| secret.is_object());
     let wants_secret =
         ["chapAuthDiscovery", "chapAuthSession"].iter().any(|name| fields[*name] == true);
@@ -305,7 +305,7 @@ fn check_fibre_channel(fields: &Value, at: &Path<'_>) -> Vec<Error> {
         let at = at.child("lun");
         match fields["lun"].as_i64() {
             None => errors.push(Error::required(&at, "lun is required if targetWWNs is specified")),
-            Some(lun) => errors.extend(complaint::invalid(&at, lun, name::in_range(lun, 0, 255))),
+            Some(lun) => errors.extend(check::in_range(&at, lun, 0, 255)),
         }
     }
     errors
@@ -330,8 +330,8 @@ fn check_azure_disk(fields: &Value, at: &Path<'_>) -> Vec<Error> {
     let (mode, kind, uri) =
         (text(fields, "cachingMode"), text(fields, "kind"), text(fields, "diskURI"));
     let modes = ["None", "ReadOnly", "ReadWrite"];
-    errors.extend(complaint::one_of(&at.child("cachingMode"), mode, &modes));
-    errors.extend(complaint::one_of(&at.child("kind"), kind, &["Dedicated", "Managed", "Shared"]));
+    errors.extend(check::one_of(&at.child("cachingMode"), mode, &modes));
+    errors.extend(check::one_of(&at.child("kind"), kind, &["Dedicated", "Managed", "Shared"]));
     let (prefix, form) = match kind {
         "Managed" => (
             "/subscriptions/",
@@ -354,7 +354,7 @@ fn check_storage_os(fields: &Value, at: &Path<'_>) -> Vec<Error> {
     for field in ["volumeName", "volumeNamespace"] {
         let value = text(fields, field);
         if !value.is_empty() {
-            errors.extend(complaint::dns_label(&at.child(field), value));
+            errors.extend(check::dns_label(&at.child(field), value));
         }
     }
     errors.extend(check_secret(&fields["secretRef"], &at.child("secretRef")));
@@ -399,7 +399,7 @@ pub(in crate::kinds) fn check_driver(driver: &str, at: &Path<'_>) -> Vec<Error> 
         errors.push(Error::too_long(at, name::LABEL_BYTES_MAX));
     }
     let complaints = name::dns1123_subdomain(&driver.to_lowercase());
-    errors.extend(complaint::invalid(at, driver, complaints));
+    errors.extend(check::invalid(at, driver, complaints));
     errors
 }
 
@@ -407,11 +407,11 @@ fn check_csi_secret(secret: &SecretReference, at: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
     match secret.name.as_deref().unwrap_or_default() {
         "" => errors.push(Error::required(&at.child("name"), "")),
-        name => errors.extend(complaint::dns_subdomain(&at.child("name"), name)),
+        name => errors.extend(check::dns_subdomain(&at.child("name"), name)),
     }
     match secret.namespace.as_deref().unwrap_or_default() {
         "" => errors.push(Error::required(&at.child("namespace"), "")),
-        namespace => errors.extend(complaint::dns_label(&at.child("namespace"), namespace)),
+        namespace => errors.extend(check::dns_label(&at.child("namespace"), namespace)),
     }
     errors
 }

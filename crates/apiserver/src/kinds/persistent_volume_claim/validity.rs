@@ -3,12 +3,11 @@
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::name;
 use kubewright_apimachinery::quantity::Quantity;
 use kubewright_apimachinery::selector::label::Leniency;
 use serde_json::{Value, json};
 
-use super::super::{check as shared, complaint, diff, resource_name};
+use super::super::{check, diff, resource_name};
 use super::BETA_CLASS;
 
 const RESIZE_STATUSES: [&str; 5] = [
@@ -48,7 +47,7 @@ pub(in crate::kinds) fn check_spec(
         errors.push(Error::required(&at.child("accessModes"), detail));
     }
     if let Some(selector) = &spec.selector {
-        let selector = shared::label_selector(selector);
+        let selector = check::label_selector(selector);
         errors.extend(selector.validate(forgiven.selector, &at.child("selector")));
     }
     errors.extend(check_access_modes(modes, &at.child("accessModes")));
@@ -58,18 +57,18 @@ pub(in crate::kinds) fn check_spec(
     let resources = spec.resources.as_ref();
     match resources.and_then(|resources| resources.requests.as_ref()?.get("storage")) {
         None => errors.push(Error::required(&storage_at, "")),
-        Some(amount) => errors.extend(check_positive(&shared::quantity(amount), &storage_at)),
+        Some(amount) => errors.extend(check_positive(&check::quantity(amount), &storage_at)),
     }
     if let Some(class) = spec.storage_class_name.as_deref().filter(|class| !class.is_empty()) {
-        errors.extend(complaint::dns_subdomain(&at.child("storageClassName"), class));
+        errors.extend(check::dns_subdomain(&at.child("storageClassName"), class));
     }
     if let Some(mode) = &spec.volume_mode {
-        errors.extend(complaint::one_of(&at.child("volumeMode"), mode, &super::VOLUME_MODES));
+        errors.extend(check::one_of(&at.child("volumeMode"), mode, &super::VOLUME_MODES));
     }
     errors.extend(check_data_sources(spec, forgiven, at));
     let class = spec.volume_attributes_class_name.as_deref();
     if let Some(class) = class.filter(|class| !class.is_empty()) {
-        errors.extend(complaint::dns_subdomain(&at.child("volumeAttributesClassName"), class));
+        errors.extend(check::dns_subdomain(&at.child("volumeAttributesClassName"), class));
     }
     errors
 }
@@ -77,7 +76,7 @@ pub(in crate::kinds) fn check_spec(
 /// Known ones, and one that excludes all others alone.
 pub(in crate::kinds) fn check_access_modes(modes: &[String], at: &Path<'_>) -> Vec<Error> {
     const MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-    let unknown = modes.iter().filter_map(|mode| complaint::one_of(at, mode, &MODES));
+    let unknown = modes.iter().filter_map(|mode| check::one_of(at, mode, &MODES));
     let mut errors: Vec<Error> = unknown.collect();
     let is_sole = |mode: &&String| *mode == "ReadWriteOncePod";
     let (sole, others): (Vec<&String>, Vec<&String>) =
@@ -112,7 +111,7 @@ fn check_data_sources(
     let refuse = |detail: &str| Error::invalid(at, json!({}), detail);
     let namespace = reference.namespace.as_deref().filter(|namespace| !namespace.is_empty());
     if let Some(namespace) = namespace {
-        errors.extend(complaint::dns_label(&reference_at.child("namespace"), namespace));
+        errors.extend(check::dns_label(&reference_at.child("namespace"), namespace));
         if spec.data_source.is_some() {
             errors.push(refuse("may not be specified when dataSourceRef.namespace is specified"));
         }
@@ -146,7 +145,7 @@ fn check_source(
         }
         "" => {}
         _ if forgiven.api_groups => {}
-        group => errors.extend(complaint::dns_subdomain(&at.child("apiGroup"), group)),
+        group => errors.extend(check::dns_subdomain(&at.child("apiGroup"), group)),
     }
     errors
 }
@@ -188,10 +187,10 @@ pub(super) fn check_update(new: &PersistentVolumeClaim, old: &PersistentVolumeCl
         let detail = "field can not be less than status.capacity";
         errors.push(Error::forbidden(&requests.child("storage"), detail));
     }
-    errors.extend(shared::immutable(
+    errors.extend(check::immutable(
+        &Path::new("volumeMode"),
         &new_spec.volume_mode,
         &old_spec.volume_mode,
-        &Path::new("volumeMode"),
     ));
     errors.extend(check_attributes_change(&new_spec, old));
     errors
@@ -264,7 +263,7 @@ pub(super) fn check_status(claim: &PersistentVolumeClaim) -> Vec<Error> {
     let at = Path::new("status");
     let capacity_at = at.child("capacity");
     for (resource, amount) in status.capacity.iter().flatten() {
-        errors.extend(check_amount(&shared::quantity(amount), &capacity_at.key(resource)));
+        errors.extend(check_amount(&check::quantity(amount), &capacity_at.key(resource)));
     }
     let statuses_at = at.child("allocatedResourceStatuses");
     for (resource, status) in status.allocated_resource_statuses.iter().flatten() {
@@ -280,7 +279,7 @@ pub(super) fn check_status(claim: &PersistentVolumeClaim) -> Vec<Error> {
         let at = resources_at.key(resource);
         match check_resource(resource, &resources_at) {
             found if found.is_empty() => {
-                errors.extend(check_amount(&shared::quantity(amount), &at));
+                errors.extend(check_amount(&check::quantity(amount), &at));
             }
             found => errors.extend(found),
         }
@@ -289,9 +288,9 @@ pub(super) fn check_status(claim: &PersistentVolumeClaim) -> Vec<Error> {
 }
 
 fn check_resource(resource: &str, at: &Path<'_>) -> Vec<Error> {
-    let errors: Vec<Error> = complaint::invalid(at, resource, name::label_key(resource)).collect();
+    let errors: Vec<Error> = check::qualified_name(at, resource);
     if errors.is_empty() && resource_name::is_native(resource) {
-        return complaint::one_of(at, resource, &["storage"]).into_iter().collect();
+        return check::one_of(at, resource, &["storage"]).into_iter().collect();
     }
     errors
 }
@@ -303,7 +302,7 @@ pub(in crate::kinds) fn check_amount(amount: &Quantity, at: &Path<'_>) -> Option
 
 impl Forgiven {
     fn of(old: &PersistentVolumeClaimSpec) -> Self {
-        let selector = old.selector.as_ref().map(shared::label_selector).unwrap_or_default();
+        let selector = old.selector.as_ref().map(check::label_selector).unwrap_or_default();
         let complaints = selector.validate(Leniency::default(), &Path::ROOT);
         let source_group = old.data_source.as_ref().and_then(|source| source.api_group.as_ref());
         let reference = old.data_source_ref.as_ref();
@@ -322,7 +321,7 @@ fn is_same(one: &PersistentVolumeClaimSpec, other: &PersistentVolumeClaimSpec) -
         if let Some(resources) = &mut spec.resources {
             for amounts in [&mut resources.requests, &mut resources.limits].into_iter().flatten() {
                 for amount in amounts.values_mut() {
-                    let quantity = shared::quantity(amount);
+                    let quantity = check::quantity(amount);
                     amount.0 =
                         quantity.value().to_string() + "/" + &quantity.milli_value().to_string();
                 }
@@ -344,7 +343,7 @@ fn capacity(claim: &PersistentVolumeClaim) -> Quantity {
 }
 
 fn storage(amount: Option<&k8s_openapi::apimachinery::pkg::api::resource::Quantity>) -> Quantity {
-    amount.map(shared::quantity).unwrap_or_default()
+    amount.map(check::quantity).unwrap_or_default()
 }
 
 /// The spec as upstream's own type has it, which is what its diff shows.
@@ -353,7 +352,7 @@ fn internal(spec: &PersistentVolumeClaimSpec) -> Value {
     let reference = |group: Option<&String>, kind: &str, name: &str| json!({"APIGroup": group, "Kind": kind, "Name": name});
     json!({
         "AccessModes": spec.access_modes,
-        "Selector": spec.selector.as_ref().map(shared::label_selector),
+        "Selector": spec.selector.as_ref().map(check::label_selector),
         "Resources": {"Limits": resources.limits, "Requests": resources.requests},
         "VolumeName": spec.volume_name.clone().unwrap_or_default(),
         "StorageClassName": spec.storage_class_name,

@@ -11,7 +11,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use serde_json::{Value, json};
 
 use super::update;
-use crate::kinds::{Context, Part, complaint, edit, ip, typed};
+use crate::kinds::{Context, Part, check, edit, ip, typed};
 
 pub(super) const PART: Part = Part {
     prepare_update,
@@ -161,7 +161,7 @@ fn conditions(status: &PodStatus, path: &Path<'_>) -> Vec<Error> {
             errors.push(Error::invalid(&path.child("observedGeneration"), generation, problem));
         }
         if !SYSTEM_CONDITIONS.contains(&condition.type_.as_str()) {
-            errors.extend(complaint::qualified_name(&path.child("Type"), &condition.type_));
+            errors.extend(check::qualified_name(&path.child("Type"), &condition.type_));
         }
     }
     errors
@@ -177,7 +177,7 @@ fn nominated_node(
     if status.nominated_node_name != old.nominated_node_name
         && let Some(node) = &status.nominated_node_name
     {
-        errors.extend(complaint::dns_subdomain(path, node));
+        errors.extend(check::dns_subdomain(path, node));
         if spec.node_name.is_some() {
             let problem = "may not be set on pods that are already bound to a node";
             errors.push(Error::forbidden(path, problem));
@@ -264,7 +264,7 @@ fn claim_statuses(
             errors.push(Error::duplicate(&name_path, status.name.as_str()));
         }
         if let Some(claim) = &status.resource_claim_name {
-            errors.extend(complaint::dns_subdomain(&path.child("resourceClaimName"), claim));
+            errors.extend(check::dns_subdomain(&path.child("resourceClaimName"), claim));
         }
     }
     errors
@@ -314,7 +314,7 @@ fn extended_claim(
                 }
             }
         }
-        errors.extend(complaint::dns_label(&path.child("requestName"), request));
+        errors.extend(check::dns_label(&path.child("requestName"), request));
         if !seen.insert((container, resource, request)) {
             errors.push(Error::duplicate(&item_path.child("containerName"), container));
             errors.push(Error::duplicate(&item_path.child("resourceName"), resource));
@@ -324,7 +324,7 @@ fn extended_claim(
     let name_path = path.child("resourceClaimName");
     match status.resource_claim_name.as_str() {
         "" => errors.push(Error::required(&name_path, "")),
-        name => errors.extend(complaint::dns_subdomain(&name_path, name)),
+        name => errors.extend(check::dns_subdomain(&name_path, name)),
     }
     errors
 }
@@ -429,7 +429,7 @@ fn health(
             for (index, device) in resource.resources.iter().flatten().enumerate() {
                 let path = path.index(index);
                 let health = device.health.as_deref().unwrap_or_default();
-                errors.extend(complaint::one_of(&path.child("health"), health, HEALTH));
+                errors.extend(check::one_of(&path.child("health"), health, HEALTH));
                 match device.message.as_deref() {
                     Some("") => {
                         let problem = "must be non-empty if specified";

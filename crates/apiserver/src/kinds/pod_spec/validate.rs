@@ -4,7 +4,6 @@
 //! even where those are not quite the right ones.
 
 pub(in crate::kinds) mod annotation;
-mod complain;
 pub(in crate::kinds) mod container;
 mod env;
 mod file;
@@ -24,8 +23,8 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name::object_meta;
 use serde_json::{Map, Value, json};
 
+use crate::kinds::check::{self, list, text};
 use annotation::Annotations;
-use complain::{list, text};
 
 const RESTART_POLICIES: &[&str] = &["Always", "OnFailure", "Never"];
 const DNS_POLICIES: &[&str] = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
@@ -50,7 +49,7 @@ pub(in crate::kinds) fn validate_template(
 
     let spec_path = path.child("spec");
     let annotations_path = path.child("annotations");
-    let mut errors = complain::labels(&path.child("labels"), labels.into_iter().flatten());
+    let mut errors = check::labels(&path.child("labels"), labels.into_iter().flatten());
     errors.extend(object_meta::validate_annotations(&tree(annotations), &annotations_path));
     errors.extend(annotation::validate(annotations, spec, any_deletion_cost, &annotations_path));
     errors.extend(validate_spec(spec, None, &allowed, &spec_path));
@@ -187,15 +186,15 @@ fn validate_spec(
     errors.extend(container::validate_ephemeral(&pod, &path.child("ephemeralContainers")));
     errors.extend(requirement::of_pod(spec, &pod.claims, allowed, path));
     errors.extend(network::host_ports(spec, allowed, path));
-    errors.extend(complain::required_one_of(
+    errors.extend(check::required_one_of(
         &path.child("restartPolicy"),
         text(&spec.restart_policy),
         RESTART_POLICIES,
     ));
     let dns_policy = text(&spec.dns_policy);
-    errors.extend(complain::required_one_of(&path.child("dnsPolicy"), dns_policy, DNS_POLICIES));
+    errors.extend(check::required_one_of(&path.child("dnsPolicy"), dns_policy, DNS_POLICIES));
     let node_labels = spec.node_selector.iter().flatten();
-    errors.extend(complain::labels(&path.child("nodeSelector"), node_labels));
+    errors.extend(check::labels(&path.child("nodeSelector"), node_labels));
     errors.extend(security::of_pod(spec, allowed, &path.child("securityContext")));
     if let Some(affinity) = &spec.affinity {
         errors.extend(schedule::affinity(affinity, allowed, &path.child("affinity")));
@@ -230,13 +229,13 @@ fn validate_gates(spec: &PodSpec, path: &Path<'_>) -> Vec<Error> {
     let readiness_path = path.child("readinessGates");
     for (index, gate) in list(&spec.readiness_gates).iter().enumerate() {
         let path = readiness_path.index(index);
-        errors.extend(complain::qualified_name(&path.child("conditionType"), &gate.condition_type));
+        errors.extend(check::qualified_name(&path.child("conditionType"), &gate.condition_type));
     }
     let scheduling_path = path.child("schedulingGates");
     let mut names = BTreeSet::new();
     for (index, gate) in list(&spec.scheduling_gates).iter().enumerate() {
         let path = scheduling_path.index(index);
-        errors.extend(complain::qualified_name(&path, &gate.name));
+        errors.extend(check::qualified_name(&path, &gate.name));
         if !names.insert(&gate.name) {
             errors.push(Error::duplicate(&path, gate.name.as_str()));
         }
@@ -251,17 +250,17 @@ fn validate_names(spec: &PodSpec, path: &Path<'_>) -> Vec<Error> {
         ("nodeName", text(&spec.node_name)),
     ] {
         if !name.is_empty() {
-            errors.extend(complain::subdomain(&path.child(field), name));
+            errors.extend(check::dns_subdomain(&path.child(field), name));
         }
     }
     if let Some(seconds) = spec.active_deadline_seconds {
         let path = path.child("activeDeadlineSeconds");
-        errors.extend(complain::in_range(&path, seconds, 1, i32::MAX.into()));
+        errors.extend(check::in_range(&path, seconds, 1, i32::MAX.into()));
     }
     for (field, name) in [("hostname", text(&spec.hostname)), ("subdomain", text(&spec.subdomain))]
     {
         if !name.is_empty() {
-            errors.extend(complain::label(&path.child(field), name));
+            errors.extend(check::dns_label(&path.child(field), name));
         }
     }
     errors
@@ -271,14 +270,14 @@ fn validate_classes(spec: &PodSpec, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
     let priority = text(&spec.priority_class_name);
     if !priority.is_empty() {
-        errors.extend(complain::subdomain(&path.child("priorityClassName"), priority));
+        errors.extend(check::dns_subdomain(&path.child("priorityClassName"), priority));
     }
     if let Some(class) = &spec.runtime_class_name {
-        errors.extend(complain::subdomain(&path.child("runtimeClassName"), class));
+        errors.extend(check::dns_subdomain(&path.child("runtimeClassName"), class));
     }
     if let Some(policy) = &spec.preemption_policy {
         let path = path.child("preemptionPolicy");
-        errors.extend(complain::required_one_of(&path, policy, PREEMPTION_POLICIES));
+        errors.extend(check::required_one_of(&path, policy, PREEMPTION_POLICIES));
     }
     errors
 }

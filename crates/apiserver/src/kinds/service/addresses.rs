@@ -4,7 +4,7 @@
 use k8s_openapi::api::core::v1::ServiceSpec;
 use kubewright_apimachinery::field::{Error, Path};
 
-use super::super::complaint::{list, one_of};
+use super::super::check::{one_of, shown_list};
 use super::super::ip;
 
 const UNCHANGEABLE: &str = "may not change once set";
@@ -25,12 +25,16 @@ pub(crate) fn check_addresses(spec: &ServiceSpec, old: Option<&ServiceSpec>) -> 
         ("", []) => {}
         ("", ips) => errors.push(Error::invalid(
             &ips_at,
-            list(ips),
+            shown_list(ips),
             "must be empty when `clusterIP` is not specified",
         )),
         (_, []) => errors.push(Error::required(&ips_at, "")),
         (ip, [first, ..]) if ip != first => {
-            errors.push(Error::invalid(&ips_at, list(ips), "first value must match `clusterIP`"));
+            errors.push(Error::invalid(
+                &ips_at,
+                shown_list(ips),
+                "first value must match `clusterIP`",
+            ));
         }
         _ => {}
     }
@@ -53,7 +57,7 @@ pub(crate) fn check_addresses(spec: &ServiceSpec, old: Option<&ServiceSpec>) -> 
             if ips.len() > 1 {
                 all_sound = false;
                 let detail = "'None' must be the first and only value";
-                errors.push(Error::invalid(&ips_at, list(ips), detail));
+                errors.push(Error::invalid(&ips_at, shown_list(ips), detail));
             }
             continue;
         }
@@ -62,7 +66,7 @@ pub(crate) fn check_addresses(spec: &ServiceSpec, old: Option<&ServiceSpec>) -> 
         errors.extend(found);
     }
     if ips.len() > 2 {
-        errors.push(Error::invalid(&ips_at, list(ips), "may only hold up to 2 values"));
+        errors.push(Error::invalid(&ips_at, shown_list(ips), "may only hold up to 2 values"));
     }
     if !all_sound {
         // What follows would only repeat the complaint in other words.
@@ -71,7 +75,7 @@ pub(crate) fn check_addresses(spec: &ServiceSpec, old: Option<&ServiceSpec>) -> 
 
     if ips.len() > 1 && !is_dual_stack(ips) {
         let detail = "may specify no more than one IP for each IP family";
-        errors.push(Error::invalid(&ips_at, list(ips), detail));
+        errors.push(Error::invalid(&ips_at, shown_list(ips), detail));
     }
     if !is_headless(spec) {
         for (index, (text, family)) in ips.iter().zip(families).enumerate() {
@@ -101,19 +105,19 @@ pub(super) fn check_addresses_change(new: &ServiceSpec, old: &ServiceSpec) -> Ve
     if new_ips.len() == old_ips.len() {
         for index in 0..new_ips.len() {
             if new_ips[index] != old_ips[index] {
-                errors.push(Error::invalid(&at.index(index), list(new_ips), UNCHANGEABLE));
+                errors.push(Error::invalid(&at.index(index), shown_list(new_ips), UNCHANGEABLE));
             }
         }
         return errors;
     }
     if new_ips.is_empty() {
         let detail = "primary clusterIP can not be unset";
-        errors.push(Error::invalid(&at.index(0), list(new_ips), detail));
+        errors.push(Error::invalid(&at.index(0), shown_list(new_ips), detail));
     }
     if let (Some(new), Some(old)) = (new_ips.first(), old_ips.first())
         && new != old
     {
-        errors.push(Error::invalid(&at.index(0), list(new_ips), UNCHANGEABLE));
+        errors.push(Error::invalid(&at.index(0), shown_list(new_ips), UNCHANGEABLE));
     }
     if old_ips.len() > new_ips.len() && new_ips.len() == 1 {
         errors.extend(check_release(new, &spec, "clusterIP"));
@@ -133,19 +137,19 @@ pub(super) fn check_families_change(new: &ServiceSpec, old: &ServiceSpec) -> Vec
     let mut errors = Vec::new();
     if new_families.len() == old_families.len() {
         let changed = new_families.iter().zip(old_families).filter(|(new, old)| new != old);
-        errors.extend(changed.map(|_| Error::invalid(&at, list(new_families), UNCHANGEABLE)));
+        errors.extend(changed.map(|_| Error::invalid(&at, shown_list(new_families), UNCHANGEABLE)));
         return errors;
     }
     let is_released = old_families.len() > new_families.len();
     if is_released && ips(new).is_empty() {
         let detail = "primary ipFamily can not be unset";
-        errors.push(Error::invalid(&at, list(new_families), detail));
+        errors.push(Error::invalid(&at, shown_list(new_families), detail));
     }
     if let (Some(new_family), Some(old_family)) = (new_families.first(), old_families.first())
         && new_family != old_family
     {
         // Upstream shows the addresses here, not the families.
-        errors.push(Error::invalid(&at, list(ips(new)), UNCHANGEABLE));
+        errors.push(Error::invalid(&at, shown_list(ips(new)), UNCHANGEABLE));
     }
     if is_released && new_families.len() == 1 {
         errors.extend(check_release(new, &spec, "ipFamily"));

@@ -5,7 +5,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name;
 use serde_json::json;
 
-use super::super::{complaint, ip};
+use super::super::{check, ip};
 use super::addresses::{
     check_addresses, check_addresses_change, check_families_change, is_headless,
 };
@@ -60,7 +60,7 @@ pub(super) fn check(service: &Service, old: Option<&Service>) -> Vec<Error> {
 
     let at = Path::new("spec");
     let types = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-    errors.extend(complaint::required_one_of(&at.child("type"), kind(spec), &types));
+    errors.extend(check::required_one_of(&at.child("type"), kind(spec), &types));
     errors.extend(check_port_numbers(spec));
     errors.extend(check_source_ranges(service, old));
 
@@ -80,7 +80,7 @@ pub(super) fn check(service: &Service, old: Option<&Service>) -> Vec<Error> {
     errors.extend(check_internal_traffic(spec));
     if let Some(distribution) = &spec.traffic_distribution {
         let known = ["PreferClose", "PreferSameZone", "PreferSameNode"];
-        errors.extend(complaint::one_of(&at.child("trafficDistribution"), distribution, &known));
+        errors.extend(check::one_of(&at.child("trafficDistribution"), distribution, &known));
     }
     errors
 }
@@ -117,12 +117,12 @@ pub(super) fn check_status(new: &Service, old: &Service) -> Vec<Error> {
                 errors.push(Error::forbidden(&mode_at, detail));
             }
             (Some(mode), false) => {
-                errors.extend(complaint::one_of(&mode_at, mode, &["Proxy", "VIP"]));
+                errors.extend(check::one_of(&mode_at, mode, &["Proxy", "VIP"]));
             }
         }
         if let Some(host) = ingress.hostname.as_deref().filter(|host| !host.is_empty()) {
             let at = at.child("hostname");
-            errors.extend(complaint::dns_subdomain(&at, host));
+            errors.extend(check::dns_subdomain(&at, host));
             if ip::parse(host).is_some() {
                 errors.push(Error::invalid(&at, host, "must be a DNS name, not an IP address"));
             }
@@ -173,7 +173,7 @@ fn check_type(spec: &ServiceSpec) -> Vec<Error> {
             // A trailing dot says that the name is complete.
             match name.strip_suffix('.').unwrap_or(name) {
                 "" => errors.push(Error::required(&at.child("externalName"), "")),
-                name => errors.extend(complaint::dns_subdomain(&at.child("externalName"), name)),
+                name => errors.extend(check::dns_subdomain(&at.child("externalName"), name)),
             }
         }
         _ => {}
@@ -192,24 +192,20 @@ fn check_ports(spec: &ServiceSpec) -> Vec<Error> {
             "" if ports.len() > 1 => errors.push(Error::required(&at.child("name"), "")),
             "" => {}
             name => {
-                errors.extend(complaint::dns_label(&at.child("name"), name));
+                errors.extend(check::dns_label(&at.child("name"), name));
                 if ports[..index].iter().any(|other| other.name.as_deref() == Some(name)) {
                     errors.push(Error::duplicate(&at.child("name"), name));
                 }
             }
         }
-        errors.extend(complaint::port(&at.child("port"), port.port));
+        errors.extend(check::port(&at.child("port"), port.port));
         let protocol = port.protocol.as_deref().unwrap_or_default();
-        errors.extend(complaint::required_one_of(
-            &at.child("protocol"),
-            protocol,
-            &complaint::PROTOCOLS,
-        ));
+        errors.extend(check::required_one_of(&at.child("protocol"), protocol, &check::PROTOCOLS));
         if let Some(target) = &port.target_port {
-            errors.extend(complaint::port_or_name(&at.child("targetPort"), target));
+            errors.extend(check::port_or_name(&at.child("targetPort"), target));
         }
         if let Some(protocol) = &port.app_protocol {
-            errors.extend(complaint::qualified_name(&at.child("appProtocol"), protocol));
+            errors.extend(check::qualified_name(&at.child("appProtocol"), protocol));
         }
     }
     errors
@@ -220,8 +216,8 @@ fn check_selector(spec: &ServiceSpec) -> Vec<Error> {
     let at = at.child("selector");
     let mut errors = Vec::new();
     for (key, value) in spec.selector.iter().flatten() {
-        errors.extend(complaint::qualified_name(&at, key));
-        errors.extend(complaint::invalid(&at, value.as_str(), name::label_value(value)));
+        errors.extend(check::qualified_name(&at, key));
+        errors.extend(check::invalid(&at, value.as_str(), name::label_value(value)));
     }
     errors
 }
@@ -231,7 +227,7 @@ fn check_affinity(spec: &ServiceSpec) -> Vec<Error> {
     let affinity = spec.session_affinity.as_deref().unwrap_or_default();
     let known = ["ClientIP", "None"];
     let mut errors: Vec<Error> =
-        complaint::required_one_of(&at.child("sessionAffinity"), affinity, &known)
+        check::required_one_of(&at.child("sessionAffinity"), affinity, &known)
             .into_iter()
             .collect();
     let config_at = at.child("sessionAffinityConfig");
@@ -362,7 +358,7 @@ fn check_class(spec: &ServiceSpec) -> Vec<Error> {
     let at = Path::new("spec");
     let at = at.child("loadBalancerClass");
     match kind(spec) {
-        "LoadBalancer" => complaint::qualified_name(&at, class).collect(),
+        "LoadBalancer" => check::qualified_name(&at, class),
         _ => vec![Error::forbidden(&at, BALANCED_ONLY)],
     }
 }
@@ -373,7 +369,7 @@ fn check_external_traffic(spec: &ServiceSpec) -> Vec<Error> {
     let policy = spec.external_traffic_policy.as_deref().unwrap_or_default();
     let mut errors = Vec::new();
     if is_external(kind(spec), spec.external_ips.as_ref().map_or(0, Vec::len)) {
-        errors.extend(complaint::required_one_of(&at, policy, &["Cluster", "Local"]));
+        errors.extend(check::required_one_of(&at, policy, &["Cluster", "Local"]));
     } else if !policy.is_empty() {
         let detail = "may only be set for externally-accessible services";
         errors.push(Error::invalid(&at, policy, detail));
@@ -381,7 +377,7 @@ fn check_external_traffic(spec: &ServiceSpec) -> Vec<Error> {
     let at = spec_at.child("healthCheckNodePort");
     match (spec.health_check_node_port.unwrap_or(0), needs_health_check(spec)) {
         (0, true) => errors.push(Error::required(&at, "")),
-        (port, true) => errors.extend(complaint::port(&at, port)),
+        (port, true) => errors.extend(check::port(&at, port)),
         (0, false) => {}
         (port, false) => {
             let detail = "may only be set when `type` is 'LoadBalancer' and \
@@ -396,7 +392,7 @@ fn check_internal_traffic(spec: &ServiceSpec) -> Option<Error> {
     let at = Path::new("spec");
     let at = at.child("internalTrafficPolicy");
     match &spec.internal_traffic_policy {
-        Some(policy) => complaint::one_of(&at, policy, &["Cluster", "Local"]),
+        Some(policy) => check::one_of(&at, policy, &["Cluster", "Local"]),
         None => matches!(kind(spec), "NodePort" | "LoadBalancer" | "ClusterIP")
             .then(|| Error::required(&at, "")),
     }

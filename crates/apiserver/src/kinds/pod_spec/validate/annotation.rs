@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::{AppArmorProfile, PodSpec, SeccompProfile, Toler
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::json::go_quote;
 
-use super::complain::text;
 use super::{each_container, file, schedule};
+use crate::kinds::check::text;
 
 /// Marks the likeness of a pod that a node runs on its own account.
 pub(in crate::kinds) const MIRROR: &str = "kubernetes.io/config.mirror";

@@ -9,12 +9,11 @@ use k8s_openapi::api::core::v1::{
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name;
 
-use super::complain::{self, list, text};
 use super::probe::{self, Purpose};
 use super::volume::Volumes;
 use super::{Allowed, env, mount, requirement, security};
+use crate::kinds::check::{self, list, text};
 
-const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 const MESSAGE_POLICIES: &[&str] = &["File", "FallbackToLogsOnError"];
 const PULL_POLICIES: &[&str] = &["Always", "IfNotPresent", "Never"];
 const RESTART_POLICIES: &[&str] = &["Always", "Never", "OnFailure"];
@@ -205,7 +204,7 @@ pub(in crate::kinds) fn of_ephemeral(ephemeral: &EphemeralContainer) -> Containe
 }
 
 pub(super) fn pull_policy(policy: &str, path: &Path<'_>) -> Option<Error> {
-    complain::required_one_of(path, policy, PULL_POLICIES)
+    check::required_one_of(path, policy, PULL_POLICIES)
 }
 
 fn validate_common(container: &Container, pod: &Pod<'_>, path: &Path<'_>) -> Vec<Error> {
@@ -213,10 +212,10 @@ fn validate_common(container: &Container, pod: &Pod<'_>, path: &Path<'_>) -> Vec
     let name_path = path.child("name");
     match container.name.as_str() {
         "" => errors.push(Error::required(&name_path, "")),
-        name => errors.extend(complain::label(&name_path, name)),
+        name => errors.extend(check::dns_label(&name_path, name)),
     }
-    errors.extend(complain::required(&path.child("image"), text(&container.image)));
-    errors.extend(complain::required_one_of(
+    errors.extend(check::required(&path.child("image"), text(&container.image)));
+    errors.extend(check::required_one_of(
         &path.child("terminationMessagePolicy"),
         text(&container.termination_message_policy),
         MESSAGE_POLICIES,
@@ -254,25 +253,20 @@ fn validate_ports(ports: &[ContainerPort], path: &Path<'_>) -> Vec<Error> {
             if problems.is_empty() && !names.insert(name) {
                 errors.push(Error::duplicate(&path.child("name"), name));
             }
-            errors.extend(complain::invalid(&path.child("name"), name, problems));
+            errors.extend(check::invalid(&path.child("name"), name, problems));
         }
         let number_path = path.child("containerPort");
         match port.container_port {
             0 => errors.push(Error::required(&number_path, "")),
-            number => errors.extend(validate_number(number, &number_path)),
+            number => errors.extend(check::port(&number_path, number)),
         }
         if let Some(number) = port.host_port.filter(|number| *number != 0) {
-            errors.extend(validate_number(number, &path.child("hostPort")));
+            errors.extend(check::port(&path.child("hostPort"), number));
         }
         let protocol = text(&port.protocol);
-        errors.extend(complain::required_one_of(&path.child("protocol"), protocol, PROTOCOLS));
+        errors.extend(check::required_one_of(&path.child("protocol"), protocol, &check::PROTOCOLS));
     }
     errors
-}
-
-fn validate_number(number: i32, path: &Path<'_>) -> impl Iterator<Item = Error> {
-    let problems = name::port_number(number.into()).into_iter();
-    problems.map(move |problem| Error::invalid(path, number, problem))
 }
 
 /// No two containers can listen on the same port of the host.
@@ -358,7 +352,7 @@ fn validate_restarts(container: &Container, path: &Path<'_>) -> Vec<Error> {
     let policy_path = path.child("restartPolicy");
     let mut errors = Vec::new();
     match &container.restart_policy {
-        Some(policy) => errors.extend(complain::one_of(&policy_path, policy, RESTART_POLICIES)),
+        Some(policy) => errors.extend(check::one_of(&policy_path, policy, RESTART_POLICIES)),
         None if rules.is_empty() => {}
         None => {
             let problem = "must specify restartPolicy when restart rules are used";
@@ -371,14 +365,14 @@ fn validate_restarts(container: &Container, path: &Path<'_>) -> Vec<Error> {
     }
     for (index, ContainerRestartRule { action, exit_codes }) in rules.iter().enumerate() {
         let path = path.index(index);
-        errors.extend(complain::one_of(&path.child("action"), action, RESTART_ACTIONS));
+        errors.extend(check::one_of(&path.child("action"), action, RESTART_ACTIONS));
         let path = path.child("exitCodes");
         let Some(codes) = exit_codes else {
             errors.push(Error::required(&path, "must be specified"));
             continue;
         };
         let operator = codes.operator.as_str();
-        errors.extend(complain::one_of(&path.child("operator"), operator, EXIT_CODE_OPERATORS));
+        errors.extend(check::one_of(&path.child("operator"), operator, EXIT_CODE_OPERATORS));
         let count = list(&codes.values).len();
         if count > EXIT_CODES_MAX {
             errors.push(Error::too_many(&path.child("values"), count, EXIT_CODES_MAX));
@@ -408,8 +402,8 @@ fn validate_resizing(
         if !seen.insert(resource) {
             errors.push(Error::duplicate(&path.index(index), resource));
         }
-        errors.extend(complain::required_one_of(path, resource, RESIZED_RESOURCES));
-        errors.extend(complain::required_one_of(path, restart, RESIZE_POLICIES));
+        errors.extend(check::required_one_of(path, resource, RESIZED_RESOURCES));
+        errors.extend(check::required_one_of(path, restart, RESIZE_POLICIES));
         if restart_policy == "Never" && restart != "NotRequired" {
             let problem = "must be 'NotRequired' when pod `restartPolicy` is 'Never'";
             errors.push(Error::invalid(path, restart, problem));

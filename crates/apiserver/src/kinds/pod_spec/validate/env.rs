@@ -8,9 +8,9 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name;
 use kubewright_apimachinery::quantity::Quantity;
 
-use super::complain::{self, text};
 use super::file;
 use super::volume::Volumes;
+use crate::kinds::check::{self, text};
 use crate::kinds::pod_spec::resources;
 
 /// Fields that a variable may hold.
@@ -71,8 +71,7 @@ pub(super) fn validate(variables: &[EnvVar], path: &Path<'_>) -> Vec<Error> {
         match variable.name.as_str() {
             "" => errors.push(Error::required(&name_path, "")),
             name => {
-                let problems = name::relaxed_env_var_name(name);
-                errors.extend(complain::invalid(&name_path, name, problems));
+                errors.extend(check::invalid(&name_path, name, name::relaxed_env_var_name(name)));
             }
         }
         if let Some(source) = &variable.value_from {
@@ -89,8 +88,11 @@ pub(super) fn validate_from(sources: &[EnvFromSource], path: &Path<'_>) -> Vec<E
         let item_path = path.index(index);
         let prefix = text(&source.prefix);
         if !prefix.is_empty() {
-            let problems = name::relaxed_env_var_name(prefix);
-            errors.extend(complain::invalid(&item_path.child("prefix"), prefix, problems));
+            errors.extend(check::invalid(
+                &item_path.child("prefix"),
+                prefix,
+                name::relaxed_env_var_name(prefix),
+            ));
         }
         let map = source.config_map_ref.as_ref().map(|map| ("configMapRef", &map.name));
         let secret = source.secret_ref.as_ref().map(|secret| ("secretRef", &secret.name));
@@ -100,7 +102,7 @@ pub(super) fn validate_from(sources: &[EnvFromSource], path: &Path<'_>) -> Vec<E
             match name.as_str() {
                 "" => errors.push(Error::required(&path, "")),
                 // The name may be made from a prefix, so it may end in a dash.
-                name => errors.extend(complain::invalid(
+                name => errors.extend(check::invalid(
                     &path,
                     name,
                     name::Rule::Subdomain.check_prefix(name),
@@ -212,9 +214,9 @@ pub(super) fn field_ref(
     match subscripted(name) {
         Some(("metadata.annotations", key)) => {
             let key = key.to_lowercase();
-            complain::qualified_name(path, &key).collect()
+            check::qualified_name(path, &key)
         }
-        Some(("metadata.labels", key)) => complain::qualified_name(path, key).collect(),
+        Some(("metadata.labels", key)) => check::qualified_name(path, key),
         Some(_) => unconvertible(format!("field label does not support subscript: {name}")),
         None => {
             // The node once was the host.
@@ -222,7 +224,7 @@ pub(super) fn field_ref(
             if !KNOWN_FIELDS.contains(&name) {
                 return unconvertible(format!("field label not supported: {name}"));
             }
-            complain::one_of(&field_path, name, supported).into_iter().collect()
+            check::one_of(&field_path, name, supported).into_iter().collect()
         }
     }
 }
@@ -249,7 +251,7 @@ pub(super) fn resource_ref(
     } else if resource.is_empty() {
         errors.push(Error::required(&path.child("resource"), ""));
     } else if !is_huge_pages {
-        errors.extend(complain::one_of(&path.child("resource"), resource, RESOURCES));
+        errors.extend(check::one_of(&path.child("resource"), resource, RESOURCES));
     }
     let divisor = reference.divisor.as_ref().map(resources::quantity);
     if let Some(divisor) = divisor.filter(|divisor| !divisor.is_zero()) {
@@ -286,11 +288,11 @@ fn validate_divisor(
 
 fn key_ref(name: &str, key: &str, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
-    errors.extend(complain::subdomain(&path.child("name"), name));
+    errors.extend(check::dns_subdomain(&path.child("name"), name));
     let key_path = path.child("key");
     match key {
         "" => errors.push(Error::required(&key_path, "")),
-        key => errors.extend(complain::invalid(&key_path, key, name::config_map_key(key))),
+        key => errors.extend(check::invalid(&key_path, key, name::config_map_key(key))),
     }
     errors
 }
@@ -300,12 +302,12 @@ fn file_ref(reference: &FileKeySelector, path: &Path<'_>) -> Vec<Error> {
     let key_path = path.child("key");
     match reference.key.as_str() {
         "" => errors.push(Error::required(&key_path, "")),
-        key => errors.extend(complain::invalid(&key_path, key, name::relaxed_env_var_name(key))),
+        key => errors.extend(check::invalid(&key_path, key, name::relaxed_env_var_name(key))),
     }
     let volume_path = path.child("volumeName");
     match reference.volume_name.as_str() {
         "" => errors.push(Error::required(&volume_path, "")),
-        volume => errors.extend(complain::label(&volume_path, volume)),
+        volume => errors.extend(check::dns_label(&volume_path, volume)),
     }
     let file_path = path.child("path");
     match reference.path.as_str() {

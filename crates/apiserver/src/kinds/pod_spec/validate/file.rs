@@ -2,7 +2,7 @@
 
 use kubewright_apimachinery::field::{Error, Path};
 
-use super::complain;
+use crate::kinds::check;
 
 /// A path below another, to which it is relative.
 pub(super) fn descending(path: &Path<'_>, file: &str) -> Vec<Error> {
@@ -41,8 +41,8 @@ pub(super) fn key_to_path(
     item: &k8s_openapi::api::core::v1::KeyToPath,
 ) -> Vec<Error> {
     let mut errors = Vec::new();
-    errors.extend(complain::required(&path.child("key"), &item.key));
-    errors.extend(complain::required(&path.child("path"), &item.path));
+    errors.extend(check::required(&path.child("key"), &item.key));
+    errors.extend(check::required(&path.child("path"), &item.path));
     errors.extend(unreserved(&path.child("path"), &item.path));
     errors.extend(mode(&path.child("mode"), item.mode));
     errors

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::core::v1::{Container, VolumeDevice, VolumeMount};
 use kubewright_apimachinery::field::{Error, Path};
 
-use super::complain::{self, list, text};
 use super::file;
 use super::volume::Volumes;
+use crate::kinds::check::{self, list, text};
 
 const PROPAGATIONS: &[&str] = &["Bidirectional", "HostToContainer", "None"];
 const RECURSIVE_READ_ONLY: &[&str] = &["Disabled", "Enabled", "IfPossible"];
@@ -49,11 +49,11 @@ fn validate_mounts(
         let item_path = path.index(index);
         let (name_path, place_path) = (item_path.child("name"), item_path.child("mountPath"));
         let (name, place) = (mount.name.as_str(), mount.mount_path.as_str());
-        errors.extend(complain::required(&name_path, name));
+        errors.extend(check::required(&name_path, name));
         if !volumes.contains_key(name) {
             errors.push(Error::not_found(&name_path, name));
         }
-        errors.extend(complain::required(&place_path, place));
+        errors.extend(check::required(&place_path, place));
         if !places.insert(place) {
             errors.push(Error::invalid(&place_path, place, "must be unique"));
         }
@@ -90,7 +90,7 @@ fn validate_propagation(mount: &VolumeMount, is_privileged: bool, path: &Path<'_
     let Some(mode) = mount.mount_propagation.as_deref() else { return Vec::new() };
     let path = path.child("mountPropagation");
     let mut errors = Vec::new();
-    errors.extend(complain::one_of(&path, mode, PROPAGATIONS));
+    errors.extend(check::one_of(&path, mode, PROPAGATIONS));
     if mode == "Bidirectional" && !is_privileged {
         let problem = "Bidirectional mount propagation is available only to privileged containers";
         errors.push(Error::forbidden(&path, problem));
@@ -133,7 +133,7 @@ fn validate_devices(
         let path = path.index(index);
         let (name_path, place_path) = (path.child("name"), path.child("devicePath"));
         let (name, place) = (device.name.as_str(), device.device_path.as_str());
-        errors.extend(complain::required(&name_path, name));
+        errors.extend(check::required(&name_path, name));
         if names.contains(name) {
             errors.push(Error::invalid(&name_path, name, "must be unique"));
         }
@@ -148,7 +148,7 @@ fn validate_devices(
             }
             Some(_) => {}
         }
-        errors.extend(complain::required(&place_path, place));
+        errors.extend(check::required(&place_path, place));
         if places.contains(place) {
             errors.push(Error::invalid(&place_path, place, "must be unique"));
         }

@@ -6,7 +6,7 @@ use kubewright_apimachinery::name;
 use serde_json::json;
 
 use super::Allowed;
-use super::complain::{self, list, text};
+use crate::kinds::check::{self, list, text};
 use crate::kinds::ip;
 
 const NAMESERVERS_MAX: usize = 3;
@@ -75,8 +75,11 @@ pub(super) fn dns_config(
     }
     for (index, search) in searches.iter().enumerate().filter(|(_, search)| *search != ".") {
         let search = search.strip_suffix('.').unwrap_or(search);
-        let problems = name::dns1123_subdomain_with_underscore(search);
-        errors.extend(complain::invalid(&searches_path.index(index), search, problems));
+        errors.extend(check::invalid(
+            &searches_path.index(index),
+            search,
+            name::dns1123_subdomain_with_underscore(search),
+        ));
     }
     let options_path = path.child("options");
     for (index, option) in list(&config.options).iter().enumerate() {
@@ -94,7 +97,7 @@ pub(super) fn host_aliases(aliases: &[HostAlias], path: &Path<'_>) -> Vec<Error>
         errors.extend(ip::check_legacy(&path.child("ip"), &alias.ip, &[]));
         let names_path = path.child("hostnames");
         for (index, name) in list(&alias.hostnames).iter().enumerate() {
-            errors.extend(complain::subdomain(&names_path.index(index), name));
+            errors.extend(check::dns_subdomain(&names_path.index(index), name));
         }
     }
     errors
@@ -115,6 +118,6 @@ pub(super) fn hostname_override(spec: &PodSpec, path: &Path<'_>) -> Vec<Error> {
     if hostname.len() > HOSTNAME_BYTES_MAX {
         errors.push(Error::too_long(&path, HOSTNAME_BYTES_MAX));
     }
-    errors.extend(complain::subdomain(&path, hostname));
+    errors.extend(check::dns_subdomain(&path, hostname));
     errors
 }

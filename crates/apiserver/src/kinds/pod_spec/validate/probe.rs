@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name;
 
-use super::complain::{self, list, text};
+use crate::kinds::check::{self, list, text};
 
 const SCHEMES: &[&str] = &["HTTP", "HTTPS"];
 
@@ -54,7 +54,7 @@ pub(super) fn validate(
         ("successThreshold", probe.success_threshold),
         ("failureThreshold", probe.failure_threshold),
     ] {
-        errors.extend(complain::non_negative(&path.child(name), value.unwrap_or_default()));
+        errors.extend(check::non_negative(&path.child(name), value.unwrap_or_default()));
     }
     let grace_path = path.child("terminationGracePeriodSeconds");
     if let Some(seconds) = probe.termination_grace_period_seconds.filter(|seconds| *seconds <= 0) {
@@ -137,9 +137,9 @@ impl Action<'_> {
         } else if let Some(http) = self.http_get {
             validate_http_get(http, path)
         } else if let Some(tcp) = self.tcp_socket {
-            validate_port(&tcp.port, &path.child("port"))
+            check::port_or_name(&path.child("port"), &tcp.port)
         } else if let Some(grpc) = self.grpc {
-            validate_port(&IntOrString::Int(grpc.port), &path.child("port"))
+            check::port_or_name(&path.child("port"), &IntOrString::Int(grpc.port))
         } else if let (Some(SleepAction { seconds }), Some(grace)) = (self.sleep, grace)
             && !(0..=grace).contains(seconds)
         {
@@ -155,23 +155,15 @@ impl Action<'_> {
 
 fn validate_http_get(action: &HTTPGetAction, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
-    errors.extend(complain::required(&path.child("path"), text(&action.path)));
-    errors.extend(validate_port(&action.port, &path.child("port")));
-    errors.extend(complain::one_of(&path.child("scheme"), text(&action.scheme), SCHEMES));
+    errors.extend(check::required(&path.child("path"), text(&action.path)));
+    errors.extend(check::port_or_name(&path.child("port"), &action.port));
+    errors.extend(check::one_of(&path.child("scheme"), text(&action.scheme), SCHEMES));
     for header in list(&action.http_headers) {
-        let problems = name::http_header_name(&header.name);
-        errors.extend(complain::invalid(&path.child("httpHeaders"), &header.name, problems));
+        errors.extend(check::invalid(
+            &path.child("httpHeaders"),
+            &header.name,
+            name::http_header_name(&header.name),
+        ));
     }
     errors
-}
-
-/// A port of the container by number, or by the name that it gives it.
-fn validate_port(port: &IntOrString, path: &Path<'_>) -> Vec<Error> {
-    match port {
-        IntOrString::Int(number) => {
-            let problems = name::port_number((*number).into()).into_iter();
-            problems.map(|problem| Error::invalid(path, *number, problem)).collect()
-        }
-        IntOrString::String(text) => complain::invalid(path, text, name::port_name(text)).collect(),
-    }
 }

@@ -9,7 +9,7 @@ use kubewright_apimachinery::quantity::Quantity;
 use serde_json::json;
 
 use super::Allowed;
-use super::complain::{self, list, text};
+use crate::kinds::check::{self, list, text};
 use crate::kinds::pod_spec::resources::{self, Amounts, CPU, EPHEMERAL_STORAGE, MEMORY, Need};
 
 /// Resources without a domain that are known, though not all of them to containers.
@@ -110,7 +110,7 @@ pub(super) fn of_claims(
         match claim.name.as_str() {
             "" => errors.push(Error::required(&name_path, "")),
             name if !names.insert(name) => errors.push(Error::duplicate(&name_path, name)),
-            name => errors.extend(complain::label(&name_path, name)),
+            name => errors.extend(check::dns_label(&name_path, name)),
         }
         let (object, template) = (&claim.resource_claim_name, &claim.resource_claim_template_name);
         let problem = match (object, template) {
@@ -132,10 +132,10 @@ pub(super) fn of_claims(
             errors.push(Error::invalid(&path, shown, problem));
         }
         if let Some(name) = object {
-            errors.extend(complain::subdomain(&path.child("resourceClaimName"), name));
+            errors.extend(check::dns_subdomain(&path.child("resourceClaimName"), name));
         }
         if let Some(name) = template {
-            errors.extend(complain::subdomain(&path.child("resourceClaimTemplateName"), name));
+            errors.extend(check::dns_subdomain(&path.child("resourceClaimTemplateName"), name));
         }
     }
     errors
@@ -214,7 +214,7 @@ fn validate(
 }
 
 fn any_resource(name: &str, path: &Path<'_>) -> Vec<Error> {
-    let errors: Vec<Error> = complain::qualified_name(path, name).collect();
+    let errors: Vec<Error> = check::qualified_name(path, name);
     let is_standard = STANDARD.contains(&name)
         || resources::is_huge_page(name)
         || name.starts_with("requests.hugepages-");
@@ -324,7 +324,7 @@ fn claim_errors(claims: &[ResourceClaim], of_pod: &BTreeSet<&str>, path: &Path<'
             errors.push(Error::duplicate(&path, name));
         } else {
             if !request.is_empty() {
-                errors.extend(complain::label(&path.child("request"), request));
+                errors.extend(check::dns_label(&path.child("request"), request));
             }
             if seen.contains(&(name, request)) {
                 errors.push(Error::duplicate(&path, format!("{name}/{request}")));

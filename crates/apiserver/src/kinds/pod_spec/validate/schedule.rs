@@ -12,7 +12,7 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::selector::label::Leniency;
 
 use super::Allowed;
-use super::complain::{self, list, text};
+use crate::kinds::check::{self, list, text};
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -136,11 +136,14 @@ fn node_expression(
             errors.push(Error::invalid(&path.child("operator"), operator, problem));
         }
     }
-    errors.extend(complain::qualified_name(&path.child("key"), &expression.key));
+    errors.extend(check::qualified_name(&path.child("key"), &expression.key));
     if !any_value {
         for (index, value) in values.iter().enumerate() {
-            let problems = name::label_value(value);
-            errors.extend(complain::invalid(&values_path.index(index), value, problems));
+            errors.extend(check::invalid(
+                &values_path.index(index),
+                value,
+                name::label_value(value),
+            ));
         }
     }
     errors
@@ -168,7 +171,7 @@ fn node_field(field: &NodeSelectorRequirement, path: &Path<'_>) -> Vec<Error> {
         return errors;
     }
     for (index, value) in values.iter().enumerate() {
-        errors.extend(complain::subdomain(&values_path.index(index), value));
+        errors.extend(check::dns_subdomain(&values_path.index(index), value));
     }
     errors
 }
@@ -196,7 +199,7 @@ fn pod_affinity(
 fn pod_term(term: &PodAffinityTerm, allowed: &Allowed, path: &Path<'_>) -> Vec<Error> {
     let mut errors = term_selectors(term, allowed.unsound_selectors, path);
     for namespace in list(&term.namespaces) {
-        errors.extend(complain::label(&path.child("namespace"), namespace));
+        errors.extend(check::dns_label(&path.child("namespace"), namespace));
     }
     errors.extend(label_keys(
         list(&term.match_label_keys),
@@ -208,15 +211,15 @@ fn pod_term(term: &PodAffinityTerm, allowed: &Allowed, path: &Path<'_>) -> Vec<E
     if term.topology_key.is_empty() {
         errors.push(Error::required(&topology_path, "can not be empty"));
     }
-    errors.extend(complain::qualified_name(&topology_path, &term.topology_key));
+    errors.extend(check::qualified_name(&topology_path, &term.topology_key));
     errors
 }
 
 fn term_selectors(term: &PodAffinityTerm, any_value: bool, path: &Path<'_>) -> Vec<Error> {
     let leniency = Leniency { invalid_values: any_value, ..Leniency::default() };
     let (pods, namespaces) = (term.label_selector.as_ref(), term.namespace_selector.as_ref());
-    let mut errors = complain::selector(&path.child("labelSelector"), pods, leniency);
-    errors.extend(complain::selector(&path.child("namespaceSelector"), namespaces, leniency));
+    let mut errors = check::selector(&path.child("labelSelector"), pods, leniency);
+    errors.extend(check::selector(&path.child("namespaceSelector"), namespaces, leniency));
     errors
 }
 
@@ -239,7 +242,7 @@ fn label_keys(
             continue;
         }
         for (index, key) in keys.iter().enumerate() {
-            errors.extend(complain::qualified_name(&path.index(index), key));
+            errors.extend(check::qualified_name(&path.index(index), key));
         }
     }
     if let Some(selector) = selector {
@@ -274,7 +277,7 @@ pub(in crate::kinds) fn tolerations(tolerations: &[Toleration], path: &Path<'_>)
         let (operator, effect) = (text(&toleration.operator), text(&toleration.effect));
         let operator_path = path.child("operator");
         if !key.is_empty() {
-            errors.extend(complain::qualified_name(&path.child("key"), key));
+            errors.extend(check::qualified_name(&path.child("key"), key));
         }
         if key.is_empty() && operator != "Exists" {
             let problem = "operator must be Exists when `key` is empty, which means \"match all \
@@ -307,7 +310,7 @@ pub(in crate::kinds) fn tolerations(tolerations: &[Toleration], path: &Path<'_>)
             }
         }
         if !effect.is_empty() {
-            errors.extend(complain::one_of(&path.child("effect"), effect, EFFECTS));
+            errors.extend(check::one_of(&path.child("effect"), effect, EFFECTS));
         }
     }
     errors
@@ -322,12 +325,12 @@ pub(super) fn spreading(
     for (index, constraint) in constraints.iter().enumerate() {
         let path = path.index(index);
         let action = constraint.when_unsatisfiable.as_str();
-        errors.extend(complain::positive(&path.child("maxSkew"), constraint.max_skew));
+        errors.extend(check::positive(&path.child("maxSkew"), constraint.max_skew));
         if constraint.topology_key.is_empty() {
             errors.push(Error::required(&path.child("topologyKey"), "can not be empty"));
         }
         let action_path = path.child("whenUnsatisfiable");
-        errors.extend(complain::one_of(&action_path, action, SPREAD_ACTIONS));
+        errors.extend(check::one_of(&action_path, action, SPREAD_ACTIONS));
         let pair = (&constraint.topology_key, &constraint.when_unsatisfiable);
         let mut rest = constraints[index + 1..].iter();
         if rest.any(|other| (&other.topology_key, &other.when_unsatisfiable) == pair) {
@@ -338,7 +341,7 @@ pub(super) fn spreading(
         }
         if let Some(domains) = constraint.min_domains {
             let path = path.child("minDomains");
-            errors.extend(complain::positive(&path, domains));
+            errors.extend(check::positive(&path, domains));
             if action != "DoNotSchedule" {
                 let problem = format!(
                     "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
@@ -351,14 +354,14 @@ pub(super) fn spreading(
             ("nodeTaintsPolicy", &constraint.node_taints_policy),
         ] {
             if let Some(policy) = policy {
-                errors.extend(complain::one_of(&path.child(name), policy, NODE_POLICIES));
+                errors.extend(check::one_of(&path.child(name), policy, NODE_POLICIES));
             }
         }
         errors.extend(spreading_keys(constraint, allowed, &path));
         if !allowed.unsound_spreading {
             let path = path.child("labelSelector");
             let selector = constraint.label_selector.as_ref();
-            errors.extend(complain::selector(&path, selector, Leniency::default()));
+            errors.extend(check::selector(&path, selector, Leniency::default()));
         }
     }
     errors
@@ -367,7 +370,7 @@ pub(super) fn spreading(
 /// Whether the old spec spreads by a selector that selects by nonsense.
 pub(super) fn has_unsound_spreading(constraints: &[TopologySpreadConstraint]) -> bool {
     let mut selectors = constraints.iter().map(|constraint| constraint.label_selector.as_ref());
-    selectors.any(|s| !complain::selector(&Path::ROOT, s, Leniency::default()).is_empty())
+    selectors.any(|s| !check::selector(&Path::ROOT, s, Leniency::default()).is_empty())
 }
 
 /// Whether the old spec is from when keys did not become part of the selector.
@@ -406,7 +409,7 @@ fn spreading_keys(
     };
     for (index, key) in keys.iter().enumerate() {
         let path = path.index(index);
-        errors.extend(complain::qualified_name(&path, key));
+        errors.extend(check::qualified_name(&path, key));
         if selects_by(key) {
             let problem = "exists in both matchLabelKeys and labelSelector";
             errors.push(Error::invalid(&path, key.as_str(), problem));

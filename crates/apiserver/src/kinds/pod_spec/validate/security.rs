@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::{
 use kubewright_apimachinery::field::{Error, Path};
 use serde_json::{Value, json};
 
-use super::complain::{self, list};
 use super::{Allowed, each_container, file};
+use crate::kinds::check::{self, list};
 
 pub(super) use sysctl::has_host_sysctls;
 
@@ -31,11 +31,11 @@ pub(super) fn of_pod(spec: &PodSpec, allowed: &Allowed, path: &Path<'_>) -> Vec<
         ("runAsUser", context.run_as_user),
         ("runAsGroup", context.run_as_group),
     ] {
-        errors.extend(id.and_then(|id| complain::in_range(&path.child(name), id, 0, ID_MAX)));
+        errors.extend(id.and_then(|id| check::in_range(&path.child(name), id, 0, ID_MAX)));
     }
     let groups_path = path.child("supplementalGroups");
     for (index, id) in list(&context.supplemental_groups).iter().enumerate() {
-        errors.extend(complain::in_range(&groups_path.index(index), *id, 0, ID_MAX));
+        errors.extend(check::in_range(&groups_path.index(index), *id, 0, ID_MAX));
     }
     if spec.share_process_namespace == Some(true) && spec.host_pid == Some(true) {
         let problem = "ShareProcessNamespace and HostPID cannot both be enabled";
@@ -44,7 +44,7 @@ pub(super) fn of_pod(spec: &PodSpec, allowed: &Allowed, path: &Path<'_>) -> Vec<
     errors.extend(sysctl::validate(spec, list(&context.sysctls), allowed, &path.child("sysctls")));
     if let Some(policy) = &context.fs_group_change_policy {
         let path = path.child("fsGroupChangePolicy");
-        errors.extend(complain::one_of(&path, policy, GROUP_CHANGE_POLICIES));
+        errors.extend(check::one_of(&path, policy, GROUP_CHANGE_POLICIES));
     }
     errors.extend(seccomp(context.seccomp_profile.as_ref(), &path.child("seccompProfile")));
     let windows = context.windows_options.as_ref();
@@ -52,12 +52,12 @@ pub(super) fn of_pod(spec: &PodSpec, allowed: &Allowed, path: &Path<'_>) -> Vec<
     errors.extend(app_armor(context.app_armor_profile.as_ref(), &path.child("appArmorProfile")));
     if let Some(policy) = &context.supplemental_groups_policy {
         let path = path.child("supplementalGroupsPolicy");
-        errors.extend(complain::one_of(&path, policy, SUPPLEMENTAL_GROUPS_POLICIES));
+        errors.extend(check::one_of(&path, policy, SUPPLEMENTAL_GROUPS_POLICIES));
     }
     if let Some(policy) = &context.se_linux_change_policy {
         let known =
             if allowed.se_linux_policies { SE_LINUX_CHANGE_POLICIES } else { &["Recursive"] };
-        errors.extend(complain::one_of(&path.child("seLinuxChangePolicy"), policy, known));
+        errors.extend(check::one_of(&path.child("seLinuxChangePolicy"), policy, known));
     }
     errors
 }
@@ -69,11 +69,11 @@ pub(super) fn of_container(
 ) -> Vec<Error> {
     let mut errors = Vec::new();
     for (name, id) in [("runAsUser", context.run_as_user), ("runAsGroup", context.run_as_group)] {
-        errors.extend(id.and_then(|id| complain::in_range(&path.child(name), id, 0, ID_MAX)));
+        errors.extend(id.and_then(|id| check::in_range(&path.child(name), id, 0, ID_MAX)));
     }
     if let Some(mount) = &context.proc_mount {
         let path = path.child("procMount");
-        errors.extend(complain::one_of(&path, mount, PROC_MOUNTS));
+        errors.extend(check::one_of(&path, mount, PROC_MOUNTS));
         if host_users != Some(false) && mount == "Unmasked" {
             let problem = "`hostUsers` must be false to use `Unmasked`";
             errors.push(Error::invalid(&path, mount.as_str(), problem));
@@ -187,7 +187,7 @@ fn seccomp(profile: Option<&SeccompProfile>, path: &Path<'_>) -> Vec<Error> {
             let problem = "type is required when seccompProfile is set";
             errors.push(Error::required(&type_path, problem));
         }
-        kind => errors.extend(complain::one_of(&type_path, kind, PROFILE_TYPES)),
+        kind => errors.extend(check::one_of(&type_path, kind, PROFILE_TYPES)),
     }
     match (&profile.localhost_profile, profile.type_.as_str()) {
         (None, LOCALHOST) => {

@@ -16,8 +16,8 @@ use kubewright_apimachinery::json::go_quote;
 use kubewright_apimachinery::name;
 use kubewright_apimachinery::quantity::Quantity;
 
-use super::complain::{self, list, text};
 use super::{Allowed, container, env, file};
+use crate::kinds::check::{self, list, text};
 use crate::kinds::pod_spec::resources;
 
 /// Volumes by name.
@@ -65,7 +65,7 @@ pub(super) fn validate<'a>(
         let mut wrong = source(volume, pod_name, &path, allowed);
         match volume.name.as_str() {
             "" => wrong.push(Error::required(&name_path, "")),
-            name => wrong.extend(complain::label(&name_path, name)),
+            name => wrong.extend(check::dns_label(&name_path, name)),
         }
         if sound.contains_key(volume.name.as_str()) {
             wrong.push(Error::duplicate(&name_path, volume.name.as_str()));
@@ -179,7 +179,7 @@ fn source(
     sources.see("glusterfs", &volume.glusterfs, remote::glusterfs);
     sources.see("flocker", &volume.flocker, remote::flocker);
     sources.see("persistentVolumeClaim", &volume.persistent_volume_claim, |claim, path| {
-        complain::required(&path.child("claimName"), &claim.claim_name).into_iter().collect()
+        check::required(&path.child("claimName"), &claim.claim_name).into_iter().collect()
     });
     sources.see("rbd", &volume.rbd, remote::rbd);
     sources.see("cinder", &volume.cinder, remote::cinder);
@@ -198,13 +198,13 @@ fn source(
     sources.see("configMap", &volume.config_map, config_map);
     sources.see("azureFile", &volume.azure_file, remote::azure_file);
     sources.see("vsphereVolume", &volume.vsphere_volume, |vsphere, path| {
-        complain::required(&path.child("volumePath"), &vsphere.volume_path).into_iter().collect()
+        check::required(&path.child("volumePath"), &vsphere.volume_path).into_iter().collect()
     });
     sources.see("photonPersistentDisk", &volume.photon_persistent_disk, |photon, path| {
-        complain::required(&path.child("pdID"), &photon.pd_id).into_iter().collect()
+        check::required(&path.child("pdID"), &photon.pd_id).into_iter().collect()
     });
     sources.see("portworxVolume", &volume.portworx_volume, |portworx, path| {
-        complain::required(&path.child("volumeID"), &portworx.volume_id).into_iter().collect()
+        check::required(&path.child("volumeID"), &portworx.volume_id).into_iter().collect()
     });
     sources.see("azureDisk", &volume.azure_disk, remote::azure_disk);
     sources.see("storageos", &volume.storageos, remote::storage_os);
@@ -236,14 +236,14 @@ fn host_path(source: &HostPathVolumeSource, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
     errors.extend(file::without_backsteps(&path.child("path"), &source.path));
     if let Some(kind) = &source.type_ {
-        errors.extend(complain::one_of(&path.child("type"), kind, HOST_PATH_TYPES));
+        errors.extend(check::one_of(&path.child("type"), kind, HOST_PATH_TYPES));
     }
     errors
 }
 
 fn secret(source: &SecretVolumeSource, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
-    errors.extend(complain::required(&path.child("secretName"), text(&source.secret_name)));
+    errors.extend(check::required(&path.child("secretName"), text(&source.secret_name)));
     errors.extend(file::mode(&path.child("defaultMode"), source.default_mode));
     errors.extend(items(list(&source.items), path));
     errors
@@ -251,7 +251,7 @@ fn secret(source: &SecretVolumeSource, path: &Path<'_>) -> Vec<Error> {
 
 fn config_map(source: &ConfigMapVolumeSource, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
-    errors.extend(complain::required(&path.child("name"), &source.name));
+    errors.extend(check::required(&path.child("name"), &source.name));
     errors.extend(file::mode(&path.child("defaultMode"), source.default_mode));
     errors.extend(items(list(&source.items), path));
     errors
@@ -267,7 +267,7 @@ fn items(items: &[KeyToPath], path: &Path<'_>) -> Vec<Error> {
 fn downward_file(item: &DownwardAPIVolumeFile, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
     let file_path = path.child("path");
-    errors.extend(complain::required(&file_path, &item.path));
+    errors.extend(check::required(&file_path, &item.path));
     errors.extend(file::unreserved(&file_path, &item.path));
     match (&item.field_ref, &item.resource_field_ref) {
         (Some(field), resource) => {
@@ -296,7 +296,7 @@ fn downward_file(item: &DownwardAPIVolumeFile, path: &Path<'_>) -> Vec<Error> {
 fn image(source: &ImageVolumeSource, path: &Path<'_>, allowed: &Allowed) -> Vec<Error> {
     let mut errors = Vec::new();
     if allowed.is_pod {
-        errors.extend(complain::required(&path.child("reference"), text(&source.reference)));
+        errors.extend(check::required(&path.child("reference"), text(&source.reference)));
     }
     let policy = text(&source.pull_policy);
     errors.extend(container::pull_policy(policy, &path.child("pullPolicy")));

@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::{PodSpec, Sysctl};
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::regex::Regex;
 
+use crate::kinds::check::list;
 use crate::kinds::pod_spec::validate::Allowed;
-use crate::kinds::pod_spec::validate::complain::list;
 
 const NAME: &str = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
 const NAME_BYTES_MAX: usize = 253;

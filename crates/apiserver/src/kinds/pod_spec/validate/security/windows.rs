@@ -4,10 +4,9 @@ use std::sync::LazyLock;
 
 use k8s_openapi::api::core::v1::{PodSpec, WindowsSecurityContextOptions};
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::name;
 use kubewright_apimachinery::regex::Regex;
 
-use crate::kinds::pod_spec::validate::complain;
+use crate::kinds::check;
 use crate::kinds::pod_spec::validate::each_container;
 
 const CREDENTIAL_SPEC_BYTES_MAX: usize = 64 << 10;
@@ -34,7 +33,7 @@ pub(super) fn options(
     let mut errors = Vec::new();
     if let Some(spec) = &options.gmsa_credential_spec_name {
         let path = path.child("gmsaCredentialSpecName");
-        errors.extend(complain::invalid(&path, spec, name::dns1123_subdomain(spec)));
+        errors.extend(check::dns_subdomain(&path, spec));
     }
     if let Some(spec) = options.gmsa_credential_spec.as_deref() {
         let problem = match spec.len() {
@@ -47,8 +46,7 @@ pub(super) fn options(
     }
     if let Some(user) = options.run_as_user_name.as_deref() {
         let path = path.child("runAsUserName");
-        let problems = user_problems(user).into_iter();
-        errors.extend(problems.map(|problem| Error::invalid(&path, user, problem)));
+        errors.extend(check::invalid(&path, user, user_problems(user)));
     }
     errors
 }

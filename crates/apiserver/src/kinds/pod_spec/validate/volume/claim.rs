@@ -6,12 +6,12 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::name::{self, object_meta};
+use kubewright_apimachinery::name::object_meta;
 use kubewright_apimachinery::selector::label::Leniency;
 use serde_json::json;
 
+use crate::kinds::check::{self, list, text};
 use crate::kinds::pod_spec::resources;
-use crate::kinds::pod_spec::validate::complain::{self, list, text};
 
 const ACCESS_MODES: &[&str] =
     &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
@@ -70,12 +70,12 @@ fn validate_spec(spec: &PersistentVolumeClaimSpec, path: &Path<'_>) -> Vec<Error
     if modes.is_empty() {
         errors.push(Error::required(&modes_path, "at least 1 access mode is required"));
     }
-    errors.extend(complain::selector(
+    errors.extend(check::selector(
         &path.child("selector"),
         spec.selector.as_ref(),
         Leniency::default(),
     ));
-    errors.extend(modes.iter().filter_map(|m| complain::one_of(&modes_path, m, ACCESS_MODES)));
+    errors.extend(modes.iter().filter_map(|m| check::one_of(&modes_path, m, ACCESS_MODES)));
     let is_shared = |mode: &String| mode != ALONE && ACCESS_MODES.contains(&mode.as_str());
     if modes.iter().any(|mode| mode == ALONE) && modes.iter().any(is_shared) {
         let problem = "may not use ReadWriteOncePod with other access modes";
@@ -83,15 +83,15 @@ fn validate_spec(spec: &PersistentVolumeClaimSpec, path: &Path<'_>) -> Vec<Error
     }
     errors.extend(validate_size(spec, path));
     if let Some(class) = spec.storage_class_name.as_ref().filter(|class| !class.is_empty()) {
-        errors.extend(complain::subdomain(&path.child("storageClassName"), class));
+        errors.extend(check::dns_subdomain(&path.child("storageClassName"), class));
     }
     if let Some(mode) = &spec.volume_mode {
-        errors.extend(complain::one_of(&path.child("volumeMode"), mode, VOLUME_MODES));
+        errors.extend(check::one_of(&path.child("volumeMode"), mode, VOLUME_MODES));
     }
     errors.extend(validate_sources(spec, path));
     let attributes = spec.volume_attributes_class_name.as_ref();
     if let Some(class) = attributes.filter(|class| !class.is_empty()) {
-        errors.extend(complain::subdomain(&path.child("volumeAttributesClassName"), class));
+        errors.extend(check::dns_subdomain(&path.child("volumeAttributesClassName"), class));
     }
     errors
 }
@@ -120,7 +120,7 @@ fn validate_sources(spec: &PersistentVolumeClaimSpec, path: &Path<'_>) -> Vec<Er
     errors.extend(validate_source(name, kind, text(api_group), &reference_path));
     let namespace = text(namespace);
     if !namespace.is_empty() {
-        errors.extend(complain::label(&reference_path.child("namespace"), namespace));
+        errors.extend(check::dns_label(&reference_path.child("namespace"), namespace));
     }
     if let Some(source) = &spec.data_source {
         if !namespace.is_empty() {
@@ -134,15 +134,15 @@ fn validate_sources(spec: &PersistentVolumeClaimSpec, path: &Path<'_>) -> Vec<Er
 
 fn validate_source(name: &str, kind: &str, group: &str, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
-    errors.extend(complain::required(&path.child("name"), name));
-    errors.extend(complain::required(&path.child("kind"), kind));
+    errors.extend(check::required(&path.child("name"), name));
+    errors.extend(check::required(&path.child("kind"), kind));
     if group.is_empty() && kind != CLAIM {
         let problem = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
         errors.push(Error::invalid(path, kind, problem));
     }
     if !group.is_empty() {
         let path = path.child("apiGroup");
-        errors.extend(complain::invalid(&path, group, name::dns1123_subdomain(group)));
+        errors.extend(check::dns_subdomain(&path, group));
     }
     errors
 }

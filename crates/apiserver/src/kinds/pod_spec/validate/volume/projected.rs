@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{
 use kubewright_apimachinery::field::{Error, Path};
 
 use super::downward_file;
-use crate::kinds::pod_spec::validate::complain::{self, list};
+use crate::kinds::check::{self, list};
 use crate::kinds::pod_spec::validate::{Allowed, file};
 
 const TOKEN_SECONDS_MIN: i64 = 10 * 60;
@@ -71,7 +71,7 @@ impl<'a> Folder<'a> {
     }
 
     fn add_keys(&mut self, name: &'a str, items: &'a [KeyToPath], path: &Path<'_>) {
-        self.errors.extend(complain::required(&path.child("name"), name));
+        self.errors.extend(check::required(&path.child("name"), name));
         let path = path.child("items");
         for (index, item) in items.iter().enumerate() {
             self.errors.extend(file::key_to_path(&path.index(index), item));

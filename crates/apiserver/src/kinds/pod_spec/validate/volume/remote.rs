@@ -15,7 +15,7 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::regex::Regex;
 use serde_json::json;
 
-use crate::kinds::pod_spec::validate::complain::{self, list, text};
+use crate::kinds::check::{self, list, text};
 use crate::kinds::pod_spec::validate::file;
 
 /// The name of the volume, a colon and the portal become a name that may not be longer.
@@ -40,7 +40,7 @@ fn regex(pattern: &str) -> Regex {
 
 pub(super) fn git_repo(source: &GitRepoVolumeSource, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
-    errors.extend(complain::required(&path.child("repository"), &source.repository));
+    errors.extend(check::required(&path.child("repository"), &source.repository));
     errors.extend(file::descending(&path.child("directory"), text(&source.directory)));
     errors
 }
@@ -50,7 +50,7 @@ pub(super) fn gce_persistent_disk(
     path: &Path<'_>,
 ) -> Vec<Error> {
     let mut errors = Vec::new();
-    errors.extend(complain::required(&path.child("pdName"), &source.pd_name));
+    errors.extend(check::required(&path.child("pdName"), &source.pd_name));
     errors.extend(partition(source.partition, path));
     errors
 }
@@ -60,7 +60,7 @@ pub(super) fn aws_elastic_block_store(
     path: &Path<'_>,
 ) -> Vec<Error> {
     let mut errors = Vec::new();
-    errors.extend(complain::required(&path.child("volumeID"), &source.volume_id));
+    errors.extend(check::required(&path.child("volumeID"), &source.volume_id));
     errors.extend(partition(source.partition, path));
     errors
 }
@@ -68,14 +68,14 @@ pub(super) fn aws_elastic_block_store(
 /// Zero is none, though the message does not say so.
 fn partition(partition: Option<i32>, path: &Path<'_>) -> Option<Error> {
     let number = partition.filter(|number| *number != 0)?;
-    complain::in_range(&path.child("partition"), number.into(), 1, 255)
+    check::in_range(&path.child("partition"), number.into(), 1, 255)
 }
 
 pub(super) fn nfs(source: &NFSVolumeSource, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
     let folder_path = path.child("path");
-    errors.extend(complain::required(&path.child("server"), &source.server));
-    errors.extend(complain::required(&folder_path, &source.path));
+    errors.extend(check::required(&path.child("server"), &source.server));
+    errors.extend(check::required(&folder_path, &source.path));
     if !source.path.starts_with('/') {
         let problem = "must be an absolute path";
         errors.push(Error::invalid(&folder_path, source.path.as_str(), problem));
@@ -85,13 +85,13 @@ pub(super) fn nfs(source: &NFSVolumeSource, path: &Path<'_>) -> Vec<Error> {
 
 pub(super) fn iscsi(source: &ISCSIVolumeSource, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
-    errors.extend(complain::required(&path.child("targetPortal"), &source.target_portal));
+    errors.extend(check::required(&path.child("targetPortal"), &source.target_portal));
     let name_path = path.child("iqn");
     match source.iqn.as_str() {
         "" => errors.push(Error::required(&name_path, "")),
         name => errors.extend(iscsi_name(name, &name_path)),
     }
-    errors.extend(complain::in_range(&path.child("lun"), source.lun.into(), 0, 255));
+    errors.extend(check::in_range(&path.child("lun"), source.lun.into(), 0, 255));
     let authenticates =
         source.chap_auth_discovery == Some(true) || source.chap_auth_session == Some(true);
     if authenticates && source.secret_ref.is_none() {
@@ -115,8 +115,8 @@ fn iscsi_name(name: &str, path: &Path<'_>) -> Option<Error> {
 
 pub(super) fn glusterfs(source: &GlusterfsVolumeSource, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
-    errors.extend(complain::required(&path.child("endpoints"), &source.endpoints));
-    errors.extend(complain::required(&path.child("path"), &source.path));
+    errors.extend(check::required(&path.child("endpoints"), &source.endpoints));
+    errors.extend(check::required(&path.child("path"), &source.path));
     errors
 }
 
@@ -145,15 +145,15 @@ pub(super) fn rbd(source: &RBDVolumeSource, path: &Path<'_>) -> Vec<Error> {
     if source.monitors.is_empty() {
         errors.push(Error::required(&path.child("monitors"), ""));
     }
-    errors.extend(complain::required(&path.child("image"), &source.image));
+    errors.extend(check::required(&path.child("image"), &source.image));
     errors
 }
 
 pub(super) fn cinder(source: &CinderVolumeSource, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
-    errors.extend(complain::required(&path.child("volumeID"), &source.volume_id));
+    errors.extend(check::required(&path.child("volumeID"), &source.volume_id));
     if let Some(secret) = &source.secret_ref {
-        errors.extend(complain::required(&path.child("secretRef").child("name"), &secret.name));
+        errors.extend(check::required(&path.child("secretRef").child("name"), &secret.name));
     }
     errors
 }
@@ -178,7 +178,7 @@ pub(super) fn quobyte(source: &QuobyteVolumeSource, path: &Path<'_>) -> Vec<Erro
         let unsound = registry.split(',').filter(|pair| !is_host_and_port(pair));
         errors.extend(unsound.map(|_| Error::invalid(&path.child("registry"), registry, REGISTRY)));
     }
-    errors.extend(complain::required(&path.child("volume"), &source.volume));
+    errors.extend(check::required(&path.child("volume"), &source.volume));
     errors
 }
 
@@ -208,7 +208,7 @@ pub(super) fn fibre_channel(source: &FCVolumeSource, path: &Path<'_>) -> Vec<Err
     if !names.is_empty() {
         let path = path.child("lun");
         errors.extend(match source.lun {
-            Some(lun) => complain::in_range(&path, lun.into(), 0, 255),
+            Some(lun) => check::in_range(&path, lun.into(), 0, 255),
             None => Some(Error::required(&path, "lun is required if targetWWNs is specified")),
         });
     }
@@ -217,7 +217,7 @@ pub(super) fn fibre_channel(source: &FCVolumeSource, path: &Path<'_>) -> Vec<Err
 
 pub(super) fn flex_volume(source: &FlexVolumeSource, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
-    errors.extend(complain::required(&path.child("driver"), &source.driver));
+    errors.extend(check::required(&path.child("driver"), &source.driver));
     for key in source.options.iter().flat_map(|options| options.keys()) {
         let domain = key.split_once('/').map_or(key.as_str(), |(domain, _)| domain);
         let domain = format!(".{}", domain.to_lowercase());
@@ -234,8 +234,8 @@ pub(super) fn flex_volume(source: &FlexVolumeSource, path: &Path<'_>) -> Vec<Err
 
 pub(super) fn azure_file(source: &AzureFileVolumeSource, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
-    errors.extend(complain::required(&path.child("secretName"), &source.secret_name));
-    errors.extend(complain::required(&path.child("shareName"), &source.share_name));
+    errors.extend(check::required(&path.child("secretName"), &source.secret_name));
+    errors.extend(check::required(&path.child("shareName"), &source.share_name));
     errors
 }
 
@@ -243,13 +243,13 @@ pub(super) fn azure_disk(source: &AzureDiskVolumeSource, path: &Path<'_>) -> Vec
     let uri = source.disk_uri.as_str();
     let uri_path = path.child("diskURI");
     let mut errors = Vec::new();
-    errors.extend(complain::required(&path.child("diskName"), &source.disk_name));
-    errors.extend(complain::required(&uri_path, uri));
+    errors.extend(check::required(&path.child("diskName"), &source.disk_name));
+    errors.extend(check::required(&uri_path, uri));
     if let Some(mode) = &source.caching_mode {
-        errors.extend(complain::one_of(&path.child("cachingMode"), mode, CACHING_MODES));
+        errors.extend(check::one_of(&path.child("cachingMode"), mode, CACHING_MODES));
     }
     if let Some(kind) = &source.kind {
-        errors.extend(complain::one_of(&path.child("kind"), kind, DISK_KINDS));
+        errors.extend(check::one_of(&path.child("kind"), kind, DISK_KINDS));
         let (start, form) = match kind.as_str() {
             "Managed" => ("/subscriptions/", MANAGED_DISK),
             _ => ("https://", BLOB_DISK),
@@ -266,23 +266,23 @@ pub(super) fn storage_os(source: &StorageOSVolumeSource, path: &Path<'_>) -> Vec
     let name_path = path.child("volumeName");
     match text(&source.volume_name) {
         "" => errors.push(Error::required(&name_path, "")),
-        name => errors.extend(complain::label(&name_path, name)),
+        name => errors.extend(check::dns_label(&name_path, name)),
     }
     let namespace = text(&source.volume_namespace);
     if !namespace.is_empty() {
-        errors.extend(complain::label(&path.child("volumeNamespace"), namespace));
+        errors.extend(check::dns_label(&path.child("volumeNamespace"), namespace));
     }
     if let Some(secret) = &source.secret_ref {
-        errors.extend(complain::required(&path.child("secretRef").child("name"), &secret.name));
+        errors.extend(check::required(&path.child("secretRef").child("name"), &secret.name));
     }
     errors
 }
 
 pub(super) fn scale_io(source: &ScaleIOVolumeSource, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
-    errors.extend(complain::required(&path.child("gateway"), &source.gateway));
-    errors.extend(complain::required(&path.child("system"), &source.system));
-    errors.extend(complain::required(&path.child("volumeName"), text(&source.volume_name)));
+    errors.extend(check::required(&path.child("gateway"), &source.gateway));
+    errors.extend(check::required(&path.child("system"), &source.system));
+    errors.extend(check::required(&path.child("volumeName"), text(&source.volume_name)));
     errors
 }
 
@@ -297,7 +297,7 @@ pub(super) fn csi(source: &CSIVolumeSource, path: &Path<'_>) -> Vec<Error> {
             errors.push(Error::too_long(&driver_path, CSI_DRIVER_BYTES_MAX));
         }
         let problems = name::dns1123_subdomain(&driver.to_lowercase());
-        errors.extend(complain::invalid(&driver_path, driver, problems));
+        errors.extend(check::invalid(&driver_path, driver, problems));
     }
     if let Some(secret) = &source.node_publish_secret_ref {
         match secret.name.as_str() {
@@ -305,7 +305,7 @@ pub(super) fn csi(source: &CSIVolumeSource, path: &Path<'_>) -> Vec<Error> {
                 let path = path.child("nodePublishSecretRef");
                 errors.push(Error::required(&path.child("name"), ""));
             }
-            name => errors.extend(complain::subdomain(&path.child("name"), name)),
+            name => errors.extend(check::dns_subdomain(&path.child("name"), name)),
         }
     }
     errors
