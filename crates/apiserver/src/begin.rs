@@ -1,17 +1,19 @@
 //! What a server does before it serves: creates what a fresh one has, and puts right what must be.
+//! Flow control is looked after as long as the server runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::future::join_all;
+use jiff::Timestamp;
 use kubewright_apimachinery::builtin;
-use kubewright_store::{Durability, Expect, Key, Put, PutError, Unavailable};
+use kubewright_store::{Durability, Expect, Key, Put, PutError, Snapshot, Unavailable};
 use serde_json::Value;
 
 use crate::bootstrap::{self, Change};
 use crate::catalog::Catalog;
-use crate::genesis::{self, Keep};
-use crate::index;
+use crate::genesis::{self, Keep, Own};
+use crate::index::{self, Index, Store};
 use crate::meta;
 use crate::resource::Resource;
 use crate::server::Inner;
@@ -22,14 +24,73 @@ pub(crate) async fn run(
     server: &Inner,
     settings: &genesis::Settings<'_>,
 ) -> Result<(), Unavailable> {
-    let resources = by_kind();
     let snapshot = server.store.latest().await?;
-    let mut puts = Vec::new();
-    let mut put = |mut object: Value, expect: Expect| {
-        let Some(resource) = resources.get(&kind(&object)) else { return };
+    let mut plan = Plan::new(settings.now);
+    plan.keep(&snapshot, genesis::objects(settings));
+    for change in bootstrap::plan(&snapshot) {
+        match change {
+            Change::Create(object) => plan.put(object, Expect::Absent),
+            Change::Update(object) => {
+                let version = meta::text(&object, "resourceVersion").parse().unwrap_or_default();
+                plan.put(object, Expect::At(kubewright_store::Revision::new(version)));
+            }
+            Change::Replace(mut object) => {
+                // It gets another identity, as if it had been deleted in between.
+                meta::identify(&mut object, settings.now);
+                plan.put(object, Expect::Anything);
+            }
+        }
+    }
+    plan.carry_out(&server.store).await?;
+    let services = server.store.snapshot().range("/registry/services/specs/", None, None);
+    let services: Vec<Value> = services.iter().map(|rev| index::object(rev)).collect();
+    server.services.repair(&services, settings.now).await;
+    Ok(())
+}
+
+/// The same for the objects of flow control alone.
+pub(crate) async fn keep_flow_control(server: &Inner) -> Result<(), Unavailable> {
+    let now = server.now();
+    let mut plan = Plan::new(now);
+    plan.keep(&server.store.snapshot(), genesis::flow_control(now));
+    plan.carry_out(&server.store).await
+}
+
+/// What is to be written.
+struct Plan {
+    resources: HashMap<(String, String), &'static Arc<Resource>>,
+    now: Timestamp,
+    puts: Vec<Put>,
+}
+
+impl Plan {
+    fn new(now: Timestamp) -> Self {
+        Plan { resources: by_kind(), now, puts: Vec::new() }
+    }
+
+    /// Has these objects created that are missing, and put right that must be.
+    fn keep(&mut self, snapshot: &Snapshot<Index>, objects: impl IntoIterator<Item = Own>) {
+        for own in objects {
+            let Some(resource) = self.resources.get(&kind(&own.object)) else { continue };
+            match snapshot.get(key(resource, &own.object).as_str()) {
+                None => self.put(own.object, Expect::Absent),
+                Some(rev) => {
+                    let stored = index::object(rev);
+                    if must_change(&own.keep, &stored)
+                        && let Some(object) = corrected(&stored, &own.object)
+                    {
+                        self.put(object, Expect::At(rev.revision));
+                    }
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, mut object: Value, expect: Expect) {
+        let Some(resource) = self.resources.get(&kind(&object)) else { return };
         let key = key(resource, &object);
         if expect == Expect::Absent {
-            meta::identify(&mut object, settings.now);
+            meta::identify(&mut object, self.now);
         }
         // What is stored is what a client would have sent.
         if let Some(kind) = builtin_kind(&object)
@@ -38,48 +99,20 @@ pub(crate) async fn run(
             object = decoded.value;
         }
         let value = resource.to_bytes(&mut object);
-        puts.push(Put { key, value, expect, ttl: None, durability: Durability::Synced });
-    };
-    for own in genesis::objects(settings) {
-        let Some(resource) = resources.get(&kind(&own.object)) else { continue };
-        match snapshot.get(key(resource, &own.object).as_str()) {
-            None => put(own.object, Expect::Absent),
-            Some(rev) => {
-                let stored = index::object(rev);
-                if must_change(&own.keep, &stored)
-                    && let Some(object) = corrected(&stored, &own.object)
-                {
-                    put(object, Expect::At(rev.revision));
-                }
+        self.puts.push(Put { key, value, expect, ttl: None, durability: Durability::Synced });
+    }
+
+    /// Writes all at once, so that they share a sync. What somebody else wrote meanwhile stays.
+    async fn carry_out(self, store: &Store) -> Result<(), Unavailable> {
+        for done in join_all(self.puts.into_iter().map(|put| store.put(put))).await {
+            match done {
+                Ok(_) | Err(PutError::Conflict { .. }) => {}
+                Err(PutError::TooLarge { .. }) => unreachable!("our own objects are small"),
+                Err(PutError::Unavailable(error)) => return Err(error),
             }
         }
+        Ok(())
     }
-    for change in bootstrap::plan(&snapshot) {
-        match change {
-            Change::Create(object) => put(object, Expect::Absent),
-            Change::Update(object) => {
-                let version = meta::text(&object, "resourceVersion").parse().unwrap_or_default();
-                put(object, Expect::At(kubewright_store::Revision::new(version)));
-            }
-            Change::Replace(mut object) => {
-                // It gets another identity, as if it had been deleted in between.
-                meta::identify(&mut object, settings.now);
-                put(object, Expect::Anything);
-            }
-        }
-    }
-    // All at once: they share a sync.
-    for done in join_all(puts.into_iter().map(|put| server.store.put(put))).await {
-        match done {
-            Ok(_) | Err(PutError::Conflict { .. }) => {}
-            Err(PutError::TooLarge { .. }) => unreachable!("our own objects are small"),
-            Err(PutError::Unavailable(error)) => return Err(error),
-        }
-    }
-    let services = server.store.snapshot().range("/registry/services/specs/", None, None);
-    let services: Vec<Value> = services.iter().map(|rev| index::object(rev)).collect();
-    server.services.repair(&services, settings.now).await;
-    Ok(())
 }
 
 fn by_kind() -> HashMap<(String, String), &'static Arc<Resource>> {
@@ -125,5 +158,11 @@ fn corrected(stored: &Value, wanted: &Value) -> Option<Value> {
             object[field.as_str()] = value.clone();
         }
     }
-    (object != *stored).then_some(object)
+    if object == *stored {
+        return None;
+    }
+    if let Some(generation) = stored["metadata"]["generation"].as_i64() {
+        object["metadata"]["generation"] = (generation + 1).into();
+    }
+    Some(object)
 }

@@ -71,6 +71,14 @@ impl Catalog {
         &BUILTIN["/v1/resourcequotas"]
     }
 
+    pub(crate) fn flow_schemas() -> &'static Arc<Resource> {
+        &BUILTIN["flowcontrol.apiserver.k8s.io/v1/flowschemas"]
+    }
+
+    pub(crate) fn priority_levels() -> &'static Arc<Resource> {
+        &BUILTIN["flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"]
+    }
+
     pub fn builtin() -> impl Iterator<Item = &'static Arc<Resource>> {
         BUILTIN.values()
     }

@@ -72,8 +72,7 @@ pub fn objects(settings: &Settings<'_>) -> Vec<Own> {
     let mut objects = Vec::new();
     objects.extend(NAMESPACES.iter().map(|name| namespace(name)));
     objects.extend(PRIORITY_CLASSES.iter().map(priority_class));
-    objects.extend(flow::levels().map(|(name, spec)| level(name, spec)));
-    objects.extend(flow::schemas().map(|(name, spec)| schema(name, spec, settings)));
+    objects.extend(flow_control(settings.now));
     objects.extend(builtin::versions().iter().filter_map(|version| api_service(version, settings)));
     objects.push(service_cidr(settings));
     objects.extend(kubernetes_service(settings));
@@ -81,6 +80,12 @@ pub fn objects(settings: &Settings<'_>) -> Vec<Own> {
     objects.push(token_tracking(settings));
     objects.push(identity(settings));
     objects
+}
+
+/// The objects of flow control alone, which are looked after while the server runs.
+pub(crate) fn flow_control(now: Timestamp) -> impl Iterator<Item = Own> {
+    let levels = flow::levels().map(|(name, spec)| level(name, spec));
+    levels.chain(flow::schemas().map(move |(name, spec)| schema(name, spec, now)))
 }
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -138,7 +143,7 @@ fn level(name: &str, spec: &Value) -> Own {
     Own { object, keep: keep_flow(name) }
 }
 
-fn schema(name: &str, spec: &Value, settings: &Settings<'_>) -> Own {
+fn schema(name: &str, spec: &Value, now: Timestamp) -> Own {
     let level = &spec["priorityLevelConfiguration"]["name"];
     let found = format!(
         "This FlowSchema references the PriorityLevelConfiguration object named {level} and it \
@@ -152,7 +157,7 @@ fn schema(name: &str, spec: &Value, settings: &Settings<'_>) -> Own {
         "status": { "conditions": [{
             "type": "Dangling",
             "status": "False",
-            "lastTransitionTime": time(settings),
+            "lastTransitionTime": time(now),
             "reason": "Found",
             "message": found,
         }] },
@@ -199,7 +204,7 @@ fn service_cidr(settings: &Settings<'_>) -> Own {
         "status": { "conditions": [{
             "type": "Ready",
             "status": "True",
-            "lastTransitionTime": time(settings),
+            "lastTransitionTime": time(settings.now),
             "reason": "",
             "message": "Kubernetes default Service CIDR is ready",
         }] },
@@ -401,6 +406,6 @@ fn base32(bytes: &[u8]) -> String {
         .collect()
 }
 
-fn time(settings: &Settings<'_>) -> Value {
-    Time::from_unix(settings.now.as_second()).to_value()
+fn time(now: Timestamp) -> Value {
+    Time::from_unix(now.as_second()).to_value()
 }

@@ -52,17 +52,19 @@ enum Looks {
 }
 
 /// Everything that is asked under one of the paths.
-const CHECKS: [Check; 12] = [
+const CHECKS: [Check; 14] = [
     check("ping", Looks::Nowhere),
     check("log", Looks::Nowhere),
     check("etcd", Looks::Storage),
     check("etcd-readiness", Looks::Storage),
+    check("poststarthook/priority-and-fairness-config-consumer", Looks::Beginning),
     check("poststarthook/start-apiextensions-controllers", Looks::Beginning),
     check("poststarthook/crd-informer-synced", Looks::Beginning),
     check("poststarthook/start-system-namespaces-controller", Looks::Beginning),
     check("poststarthook/start-service-ip-repair-controllers", Looks::Beginning),
     check("poststarthook/rbac/bootstrap-roles", Looks::Beginning),
     check("poststarthook/scheduling/bootstrap-system-priority-classes", Looks::Beginning),
+    check("poststarthook/priority-and-fairness-config-producer", Looks::Beginning),
     check("poststarthook/bootstrap-controller", Looks::Beginning),
     check("shutdown", Looks::Shutdown),
 ];

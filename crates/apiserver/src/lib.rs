@@ -16,6 +16,7 @@ pub mod document;
 mod draft;
 pub mod edge;
 pub mod encode;
+mod flow;
 mod foreign;
 pub mod genesis;
 mod health;

@@ -13,6 +13,7 @@ use http_body::Body as _;
 
 use crate::authz::Decision;
 use crate::body::Body;
+use crate::flow::Flow;
 use crate::metrics::{Metrics, Route, Series, UnderWay};
 use crate::user::User;
 
@@ -23,6 +24,8 @@ pub(crate) struct Observed {
     /// Unset while nobody knows what the request is about, and for what nobody counts.
     series: OnceLock<Arc<Series>>,
     under_way: OnceLock<UnderWay>,
+    /// Unset while nobody is identified, and for streams.
+    flow: OnceLock<Flow>,
     answer: Option<Answer>,
 }
 
@@ -40,6 +43,7 @@ impl Observed {
             received: Instant::now(),
             series: OnceLock::new(),
             under_way: OnceLock::new(),
+            flow: OnceLock::new(),
             answer: None,
         }
     }
@@ -47,6 +51,11 @@ impl Observed {
     /// Somebody was identified, or not.
     pub(crate) fn authenticated(&self, user: Option<&User>, begun: Instant) {
         self.metrics.authenticated(user, begun.elapsed());
+    }
+
+    /// It belongs to a flow, which its answer is to name.
+    pub(crate) fn belongs_to(&self, flow: Flow) {
+        self.flow.get_or_init(|| flow);
     }
 
     /// It was decided whether they may.
@@ -70,7 +79,10 @@ impl Observed {
 
     /// It was answered. What is left to be sent is followed to its end.
     pub(crate) fn answered(mut self, response: Response<Body>) -> Response<Body> {
-        let (parts, body) = response.into_parts();
+        let (mut parts, body) = response.into_parts();
+        if let Some(flow) = self.flow.get() {
+            flow.write(&mut parts.headers);
+        }
         let bytes = body.size_hint().exact().unwrap_or_default();
         self.answer = Some(Answer { code: parts.status, bytes });
         let body = match body {

@@ -32,6 +32,7 @@ use crate::discovery;
 use crate::document;
 use crate::edge;
 use crate::encode::{self, Encoder};
+use crate::flow::{self, Flows};
 use crate::genesis;
 use crate::health::Health;
 use crate::index::Store;
@@ -77,6 +78,7 @@ pub(crate) struct Inner {
     pub(crate) issuer: Option<Issuer>,
     pub(crate) authorizer: Arc<Authorizer>,
     pub(crate) admission: Admission,
+    pub(crate) flows: Flows,
     pub(crate) shelf: Shelf,
     pub(crate) encoder: Encoder,
     pub(crate) services: Services,
@@ -111,6 +113,7 @@ impl Server {
             shutdown: settings.shutdown,
             authorizer: Arc::clone(&authenticator.authorizer),
             admission: Admission::new(store.clone(), Arc::clone(&authenticator.authorizer)),
+            flows: Flows::new(store.clone()),
             shelf: Shelf::new(store.clone(), about),
             encoder: Encoder::new(clock, Arc::new(openapi::describe)),
             authenticator,
@@ -122,21 +125,23 @@ impl Server {
     /// Creates what a fresh server has, and puts right what must be. Safe to repeat.
     pub async fn begin(&self, settings: &genesis::Settings<'_>) -> Result<(), Unavailable> {
         begin::run(&self.0, settings).await?;
+        self.0.flows.refresh();
         self.0.health.begun();
         Ok(())
     }
 
-    /// Does what the server does by itself, until `shutdown`: follows definitions, lets Events
-    /// expire. Returns when everything it started has ended.
+    /// Does what the server does by itself, until `shutdown`: follows definitions and flow control,
+    /// lets Events expire. Returns when everything it started has ended.
     pub async fn run(&self, shutdown: CancellationToken) {
         let definitions = crd::life::run(Arc::clone(&self.0), shutdown.clone());
+        let flows = flow::upkeep::run(Arc::clone(&self.0), shutdown.clone());
         let expiry = async {
             tokio::select! {
                 error = self.0.store.run_expiry() => tracing::warn!(%error, "nothing expires"),
                 () = shutdown.cancelled() => {}
             }
         };
-        tokio::join!(definitions, expiry);
+        tokio::join!(definitions, flows, expiry);
     }
 
     /// Answers a request. Whoever calls in the same process says who it is with an extension of
@@ -173,7 +178,7 @@ impl Inner {
             return Ok(document::bad_request().map(Body::from));
         }
         let user = self.identify(&parts, observed)?;
-        edge::identified(&parts.extensions, &user)?;
+        edge::identified(&parts.extensions, &user);
         let authorized = self.permit(user, parts, observed)?;
         match &authorized.target {
             Target::Path { .. } => self.document(&authorized, observed).await,
@@ -204,6 +209,11 @@ impl Inner {
     fn permit(&self, user: User, parts: Parts, observed: &Observed) -> Result<Authorized, Refusal> {
         let query = Query::parse(parts.uri.query());
         let target = Target::of(&parts, &query);
+        if let Some(flow) = self.flows.find(&user, &target) {
+            let is_exempt = flow.is_exempt;
+            observed.belongs_to(flow);
+            edge::limit(&parts.extensions, is_exempt)?;
+        }
         let begun = Instant::now();
         let decision = self.authorizer.permit(&user, &target);
         observed.decided(&decision, begun);

@@ -79,6 +79,24 @@ impl Target {
         Target::parse(&parts.method, &path, watch, named)
     }
 
+    /// Whether the answer lasts as long as both sides like: a watch, or another stream.
+    pub(crate) fn is_long_running(&self) -> bool {
+        match self {
+            Target::Resource(target) => {
+                matches!(target.verb, Verb::Watch | Verb::Proxy)
+                    || matches!(
+                        target.subresource.as_str(),
+                        "attach" | "exec" | "log" | "portforward" | "proxy"
+                    )
+            }
+            Target::Path { path, .. } => path.starts_with("/debug/pprof/"),
+        }
+    }
+
+    pub(crate) fn is_watch(&self) -> bool {
+        matches!(self, Target::Resource(target) if target.verb == Verb::Watch)
+    }
+
     /// Reads a request. `watch` tells whether the query asks for one, `named` whether its field
     /// selector asks for one object by name.
     pub fn parse(method: &Method, path: &str, watch: bool, named: Option<&str>) -> Target {

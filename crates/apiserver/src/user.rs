@@ -50,7 +50,8 @@ impl User {
 /// Every service account belongs to it.
 pub const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
 
-const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
+/// What the name of every service account begins with.
+pub(crate) const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 
 /// The name of a service account as a user.
 pub fn service_account(namespace: &str, name: &str) -> String {

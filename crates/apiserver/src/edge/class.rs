@@ -20,15 +20,12 @@ pub(super) enum Class {
 impl Class {
     pub(super) fn of(method: &Method, uri: &Uri) -> Self {
         match Target::parse(method, uri.path(), is_watch(uri), None) {
-            Target::Resource(target) => match (target.verb, target.subresource.as_str()) {
-                (Verb::Watch | Verb::Proxy, _)
-                | (_, "attach" | "exec" | "log" | "portforward" | "proxy") => Class::LongRunning,
-                (Verb::Get | Verb::List, _) => Class::ReadOnly,
-                _ => Class::Mutating,
-            },
-            Target::Path { path, .. } if path.starts_with("/debug/pprof/") => Class::LongRunning,
+            target if target.is_long_running() => Class::LongRunning,
+            Target::Resource(target) if matches!(target.verb, Verb::Get | Verb::List) => {
+                Class::ReadOnly
+            }
             Target::Path { .. } if method == Method::GET => Class::ReadOnly,
-            Target::Path { .. } => Class::Mutating,
+            Target::Resource(_) | Target::Path { .. } => Class::Mutating,
         }
     }
 }

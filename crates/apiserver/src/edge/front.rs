@@ -22,7 +22,7 @@ use super::reply::{Content, End, Reply};
 use super::{Limits, gzip};
 use crate::body::Body;
 use crate::refusal::Refusal;
-use crate::user::{MASTERS, User};
+use crate::user::User;
 
 /// The target of the one line that is logged for each request.
 pub const REQUEST_LOG: &str = "kubewright::request";
@@ -38,15 +38,19 @@ pub(super) struct Crowded;
 #[derive(Debug, Clone, Default)]
 struct Caller(Arc<OnceLock<String>>);
 
-/// To be told of every request, with its extensions, who made it. Refuses it if the server is at
-/// its limit, unless it comes from `system:masters`, who are always heard.
-pub(crate) fn identified(extensions: &Extensions, user: &User) -> Result<(), Refusal> {
+/// To be told of every request, with its extensions, who made it.
+pub(crate) fn identified(extensions: &Extensions, user: &User) {
     if let Some(Caller(name)) = extensions.get() {
         // A request is made by one user, so whoever was first was right.
         let _ = name.set(user.name.clone());
     }
+}
+
+/// Refuses a request, of which this takes the extensions, if the server is at its limit and the
+/// request is not exempt from it.
+pub(crate) fn limit(extensions: &Extensions, is_exempt: bool) -> Result<(), Refusal> {
     match extensions.get::<Crowded>() {
-        Some(Crowded) if !user.is_in(MASTERS) => Err(Box::new(Status::too_many_requests(
+        Some(Crowded) if !is_exempt => Err(Box::new(Status::too_many_requests(
             "Too many requests, please try again later.",
             1,
         ))),

@@ -11,7 +11,7 @@ static DATA: LazyLock<Value> = LazyLock::new(|| {
 });
 
 /// Without these two no request would find its level. They cannot be changed.
-const MANDATORY: [&str; 2] = ["exempt", "catch-all"];
+pub(crate) const MANDATORY: [&str; 2] = ["exempt", "catch-all"];
 
 /// The names and specs of all FlowSchemas.
 pub(super) fn schemas() -> impl Iterator<Item = (&'static str, &'static Value)> {

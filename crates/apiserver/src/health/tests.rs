@@ -26,12 +26,15 @@ async fn a_server_is_well_once_it_has_begun() {
     let (store, shutdown) = (sample::store(), CancellationToken::new());
     let health = Health::default();
     let check = |path: &'static str| ask(&health, &store, &shutdown, path);
-    let hooks_failed = "[-]poststarthook/start-apiextensions-controllers failed: reason withheld
+    let hooks_failed =
+        "[-]poststarthook/priority-and-fairness-config-consumer failed: reason withheld
+[-]poststarthook/start-apiextensions-controllers failed: reason withheld
 [-]poststarthook/crd-informer-synced failed: reason withheld
 [-]poststarthook/start-system-namespaces-controller failed: reason withheld
 [-]poststarthook/start-service-ip-repair-controllers failed: reason withheld
 [-]poststarthook/rbac/bootstrap-roles failed: reason withheld
 [-]poststarthook/scheduling/bootstrap-system-priority-classes failed: reason withheld
+[-]poststarthook/priority-and-fairness-config-producer failed: reason withheld
 [-]poststarthook/bootstrap-controller failed: reason withheld
 ";
     let expected =
@@ -56,12 +59,14 @@ async fn whoever_wants_to_know_is_told_each_check() {
 [+]log ok
 [+]etcd ok
 [+]etcd-readiness ok
+[+]poststarthook/priority-and-fairness-config-consumer ok
 [+]poststarthook/start-apiextensions-controllers ok
 [+]poststarthook/crd-informer-synced ok
 [+]poststarthook/start-system-namespaces-controller ok
 [+]poststarthook/start-service-ip-repair-controllers ok
 [+]poststarthook/rbac/bootstrap-roles ok
 [+]poststarthook/scheduling/bootstrap-system-priority-classes ok
+[+]poststarthook/priority-and-fairness-config-producer ok
 [+]poststarthook/bootstrap-controller ok
 [+]shutdown ok
 warn: some health checks cannot be excluded: no matches for \"a\",\"nope\"

@@ -3,14 +3,16 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::{Context, expect, refused, same, scenarios, text};
-use crate::endpoint::Request;
+use super::{Context, PATIENCE, expect, refused, same, scenarios, text};
+use crate::endpoint::{Answer, Request};
 
 scenarios! { "own_objects":
     the_system_s_namespaces_are_there [B10],
     the_system_s_priorities_are_there [B10],
     flow_control_starts_with_upstream_s_objects [B10],
     the_fixed_part_of_flow_control_cannot_change [B10],
+    answers_name_the_first_flow_schema_that_matches [W12],
+    a_flow_schema_says_whether_its_level_exists [B10 W12],
     each_version_has_an_api_service [B10],
     the_service_kubernetes_leads_to_the_server [B10],
     the_use_of_old_tokens_is_tracked_since_a_day [B10],
@@ -95,6 +97,97 @@ async fn the_fixed_part_of_flow_control_cannot_change(cx: Context) -> Result<()>
         'catch-all' must equal the fixed value";
     refused(&answer, 422, "Invalid", message)?;
     Ok(())
+}
+
+/// A schema for the requests of a user that is called as our namespace.
+fn flow_schema(cx: &Context, level: &str) -> Value {
+    json!({
+        "metadata": { "name": cx.namespace },
+        "spec": {
+            "matchingPrecedence": 5000,
+            "priorityLevelConfiguration": { "name": level },
+            "rules": [{
+                "subjects": [{ "kind": "User", "user": { "name": cx.namespace } }],
+                "resourceRules": [{
+                    "verbs": ["list"],
+                    "apiGroups": [""],
+                    "resources": ["configmaps"],
+                    "namespaces": [cx.namespace],
+                }],
+            }],
+        },
+    })
+}
+
+async fn answers_name_the_first_flow_schema_that_matches(cx: Context) -> Result<()> {
+    let schemas = format!("{FLOW_CONTROL}/flowschemas");
+    let uid = async |kind: &str, name: &str| -> Result<Value> {
+        Ok(cx.get(&format!("{FLOW_CONTROL}/{kind}/{name}")).await?["metadata"]["uid"].clone())
+    };
+    let named = |answer: &Answer| {
+        let names = ["x-kubernetes-pf-flowschema-uid", "x-kubernetes-pf-prioritylevel-uid"];
+        json!(names.map(|name| answer.header(name)))
+    };
+    let default = json!([
+        uid("flowschemas", "global-default").await?,
+        uid("prioritylevelconfigurations", "global-default").await?,
+    ]);
+    let request = |resource: &str| Request::get(cx.core(resource)).impersonate(&cx.namespace);
+    let answer = cx.send(request("configmaps")).await?;
+    // They are named to those who may not, too.
+    expect(&answer, 403)?;
+    same("flow", &named(&answer), default.clone())?;
+
+    let created = cx.create(&schemas, &flow_schema(&cx, "workload-low")).await?;
+    let ours = json!([
+        created["metadata"]["uid"],
+        uid("prioritylevelconfigurations", "workload-low").await?,
+    ]);
+    let list = request("configmaps");
+    let known = cx.endpoint.poll(&list, PATIENCE, |answer| named(answer) == ours).await;
+    let other = cx.send(request("secrets")).await;
+    expect(&cx.send(Request::delete(format!("{schemas}/{}", cx.namespace))).await?, 200)?;
+    known?;
+    same("flow of another resource", &named(&other?), default)
+}
+
+async fn a_flow_schema_says_whether_its_level_exists(cx: Context) -> Result<()> {
+    let schemas = format!("{FLOW_CONTROL}/flowschemas");
+    let path = format!("{schemas}/{}", cx.namespace);
+    cx.create(&schemas, &flow_schema(&cx, "nowhere")).await?;
+    let becomes = async |expected: Value| -> Result<Value> {
+        let condition = |answer: &Answer| {
+            let schema = answer.json().unwrap_or_default();
+            let mut condition = schema["status"]["conditions"][0].clone();
+            condition.as_object_mut().map(|fields| fields.remove("lastTransitionTime"));
+            condition
+        };
+        let done = |answer: &Answer| condition(answer) == expected;
+        cx.endpoint.poll(&Request::get(path.as_str()), PATIENCE, done).await?.json()
+    };
+    let outcome = async {
+        let message = "This FlowSchema references the PriorityLevelConfiguration object named \
+                       \"nowhere\" but there is no such object";
+        let schema = becomes(json!({
+            "type": "Dangling", "status": "True", "reason": "NotFound", "message": message,
+        }));
+        let owner = schema.await?["metadata"]["managedFields"][0].clone();
+        let manager = "api-priority-and-fairness-config-consumer-v1";
+        same("manager", &owner["manager"], json!(manager))?;
+        same("operation", &owner["operation"], json!("Apply"))?;
+
+        let patch = json!({ "spec": { "priorityLevelConfiguration": { "name": "system" } } });
+        expect(&cx.send(Request::merge_patch(path.as_str(), &patch)).await?, 200)?;
+        let message = "This FlowSchema references the PriorityLevelConfiguration object named \
+                       \"system\" and it exists";
+        becomes(json!({
+            "type": "Dangling", "status": "False", "reason": "Found", "message": message,
+        }))
+        .await
+    };
+    let outcome = outcome.await;
+    expect(&cx.send(Request::delete(path.as_str())).await?, 200)?;
+    outcome.map(drop)
 }
 
 async fn each_version_has_an_api_service(cx: Context) -> Result<()> {
