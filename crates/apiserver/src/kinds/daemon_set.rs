@@ -5,7 +5,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::selector::label::{LabelSelector, Leniency};
 use serde_json::{Value, json};
 
-use super::{Context, Part, Rules, check, edit, pod_spec, typed, workload};
+use super::{Context, Part, Rules, check, edit, internal, pod_spec, typed, workload};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -133,14 +133,9 @@ fn check_strategy(strategy: &DaemonSetUpdateStrategy, path: &Path<'_>) -> Vec<Er
         ("OnDelete", _) => Vec::new(),
         ("RollingUpdate", Some(update)) => check_rolling_update(update, &rolling_path),
         ("RollingUpdate", None) => vec![Error::required(&rolling_path, "")],
-        (other, update) => {
-            let shown = json!({
-                "Type": other,
-                "RollingUpdate": update.as_ref().map(|update| json!({
-                    "MaxUnavailable": update.max_unavailable.clone().unwrap_or_default(),
-                    "MaxSurge": update.max_surge.clone().unwrap_or_default(),
-                })),
-            });
+        _ => {
+            let type_name = "k8s.io/api/apps/v1.DaemonSetUpdateStrategy";
+            let shown = internal::shown(type_name, &check::shown(strategy));
             vec![Error::not_supported(path, shown, &["RollingUpdate", "OnDelete"])]
         }
     }

@@ -4,7 +4,7 @@ use k8s_openapi::api::apps::v1::{Deployment, DeploymentStrategy, RollingUpdateDe
 use kubewright_apimachinery::field::{Error, Path};
 use serde_json::{Map, Value, json};
 
-use super::{Context, Part, Rules, check, edit, pod_spec, replica_set, typed, workload};
+use super::{Context, Part, Rules, check, edit, internal, pod_spec, replica_set, typed, workload};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -166,14 +166,9 @@ fn check_strategy(strategy: &DeploymentStrategy, path: &Path<'_>) -> Vec<Error> 
         ("RollingUpdate", None) => {
             vec![Error::required(&rolling_path, "this should be defaulted and never be nil")]
         }
-        (other, update) => {
-            let shown = json!({
-                "Type": other,
-                "RollingUpdate": update.as_ref().map(|update| json!({
-                    "MaxUnavailable": update.max_unavailable.clone().unwrap_or_default(),
-                    "MaxSurge": update.max_surge.clone().unwrap_or_default(),
-                })),
-            });
+        _ => {
+            let type_name = "k8s.io/api/apps/v1.DeploymentStrategy";
+            let shown = internal::shown(type_name, &check::shown(strategy));
             vec![Error::not_supported(path, shown, &["Recreate", "RollingUpdate"])]
         }
     }

@@ -222,7 +222,7 @@ fn check_names(names: &[&str], complaints: fn(&str) -> Vec<String>, at: &Path<'_
         if names[..index].contains(name) {
             errors.push(Error::duplicate(&at, *name));
         }
-        errors.extend(check::invalid(&at, *name, complaints(name)));
+        errors.extend(check::invalid(&at, name, complaints(name)));
     }
     errors
 }

@@ -1,10 +1,13 @@
-//! Structures as upstream prints them in messages: those that it works on, which are of no version.
+//! Structs as upstream prints them in messages: those that it works on, which are of no version.
 //!
 //! Their fields have Go's names and are all there, whether they say anything or not. Most structs
-//! have the fields of `v1` in its order, so the table of types says nearly everything; here is what
-//! differs.
+//! have the fields of the hub version in its order, so the table of types says nearly everything;
+//! here is what differs.
+
+mod diff;
 
 use kubewright_apimachinery::builtin::{self, Field, Ty, Type};
+use kubewright_apimachinery::json;
 use serde_json::{Map, Value, json};
 
 /// A struct of this type, as in `k8s.io/api/core/v1.PodSpec`; nothing is null.
@@ -18,8 +21,27 @@ pub(super) fn shown(type_name: &str, value: &Value) -> Value {
     }
 }
 
-/// Fields that stand elsewhere than in `v1`: each comes after the one that is named first.
-const MOVED: [(&str, &[(&str, &str)]); 3] = [
+/// What changed between two structs of this type, line by line.
+pub(super) fn diff(type_name: &str, old: &Value, new: &Value) -> String {
+    diff::unified(&pretty(&shown(type_name, old)), &pretty(&shown(type_name, new)))
+}
+
+/// Upstream indents by one space only.
+fn pretty(value: &Value) -> String {
+    const INDENT: usize = 2;
+    let pretty = json::to_string_pretty(value);
+    let lines = pretty.lines().map(|line| {
+        let content = line.trim_start_matches(' ');
+        format!("{}{content}", " ".repeat((line.len() - content.len()) / INDENT))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Fields that stand elsewhere than in the hub version: each comes after the one that is named
+/// first.
+const MOVED: [(&str, &[(&str, &str)]); 5] = [
+    ("PersistentVolumeSource", &[("rbd", "quobyte"), ("iscsi", "flexVolume")]),
+    ("PersistentVolumeSpec", &[("rbd", "quobyte"), ("iscsi", "flexVolume")]),
     (
         "PodSpec",
         &[
@@ -30,6 +52,16 @@ const MOVED: [(&str, &[(&str, &str)]); 3] = [
     ),
     ("PodSecurityContext", &[("fsGroup", "fsGroupChangePolicy")]),
     ("Volume", &[("rbd", "quobyte")]),
+];
+
+/// Fields that are pointers in the hub version only: what is absent has a value.
+const PRESENT: [(&str, &str); 6] = [
+    ("RollingUpdateDaemonSet", "maxSurge"),
+    ("RollingUpdateDaemonSet", "maxUnavailable"),
+    ("RollingUpdateDeployment", "maxSurge"),
+    ("RollingUpdateDeployment", "maxUnavailable"),
+    ("RollingUpdateStatefulSetStrategy", "partition"),
+    ("ServiceAccountTokenProjection", "expirationSeconds"),
 ];
 
 /// What belongs to the security context there, first of all.
@@ -43,29 +75,36 @@ fn shown_struct(ty: &'static Type, value: &Value) -> Value {
     if ty.name.starts_with("k8s.io/apimachinery/") {
         return value.clone();
     }
-    let mut fields: Vec<&Field> = ty.members().collect();
-    for (after, moved) in MOVED.iter().filter(|(ty, _)| *ty == name).flat_map(|(_, moves)| *moves) {
-        let from = fields.iter().position(|field| field.json == *moved);
-        let field = fields.remove(from.expect("the field is there"));
-        let to = fields.iter().position(|field| field.json == *after);
-        fields.insert(to.expect("the field is there") + 1, field);
-    }
     let mut shown = Map::new();
-    for field in fields {
+    for field in ordered(ty) {
         let given = value.get(field.json).unwrap_or(&Value::Null);
         match field.json {
             // It is embedded there, and has names in JSON.
-            "metadata" => shown.extend(given.as_object().into_iter().flatten().map(owned)),
+            "metadata" => shown.extend(given.as_object().cloned().unwrap_or_default()),
             "securityContext" if name == "PodSpec" => {
                 shown.insert("SecurityContext".to_owned(), shown_security(field, given, value));
             }
             json if name == "PodSpec" && (HOST.contains(&json) || json == DEPRECATED) => {}
             json => {
-                shown.insert(go_name(name, json), shown_field(field, given));
+                let is_pointer = field.pointer && !PRESENT.contains(&(name, json));
+                shown.insert(go_name(name, json), shown_field(field, given, is_pointer));
             }
         }
     }
     Value::Object(shown)
+}
+
+fn ordered(ty: &'static Type) -> Vec<&'static Field> {
+    let mut fields: Vec<&Field> = ty.members().collect();
+    let moves = MOVED.iter().filter(|(name, _)| *name == ty.short_name());
+    for (after, moved) in moves.flat_map(|(_, moves)| *moves) {
+        let position = |fields: &[&Field], name: &str| {
+            fields.iter().position(|field| field.json == name).expect("the field is there")
+        };
+        let field = fields.remove(position(&fields, moved));
+        fields.insert(position(&fields, after) + 1, field);
+    }
+    fields
 }
 
 /// The security context of a pod, with what a spec says of the host.
@@ -76,32 +115,30 @@ fn shown_security(field: &Field, given: &Value, spec: &Value) -> Value {
         let nothing = if is_flag { json!(false) } else { Value::Null };
         shown.insert(go_name("", host), spec.get(host).cloned().unwrap_or(nothing));
     }
-    let given = if given.is_null() { json!({}) } else { given.clone() };
-    if let Value::Object(rest) = shown_field(field, &given) {
+    if let Value::Object(rest) = shown_field(field, given, false) {
         shown.extend(rest);
     }
     Value::Object(shown)
 }
 
-fn shown_field(field: &Field, value: &Value) -> Value {
+fn shown_field(field: &Field, value: &Value, is_pointer: bool) -> Value {
     match value {
-        Value::Null if field.pointer => Value::Null,
+        Value::Null if is_pointer => Value::Null,
         value => shown_value(&field.ty, value),
     }
 }
 
 fn shown_value(ty: &Ty, value: &Value) -> Value {
     match (ty, value) {
-        (Ty::Struct(id), value) => {
-            let nothing = json!({});
-            shown_struct(id.get(), if value.is_null() { &nothing } else { value })
-        }
+        (Ty::Struct(id), value) => shown_struct(id.get(), value),
         (Ty::List(of), Value::Array(items)) => {
             items.iter().map(|item| shown_value(of, item)).collect()
         }
         (Ty::Map(of), Value::Object(entries)) => {
             let entries = entries.iter().map(|(key, value)| (key.clone(), shown_value(of, value)));
-            Value::Object(entries.collect())
+            let mut shown: Map<String, Value> = entries.collect();
+            shown.sort_keys();
+            Value::Object(shown)
         }
         (Ty::Bool, Value::Null) => false.into(),
         (Ty::Int32 | Ty::Int64 | Ty::Float64 | Ty::IntOrString, Value::Null) => 0.into(),
@@ -109,10 +146,6 @@ fn shown_value(ty: &Ty, value: &Value) -> Value {
         (Ty::Quantity, Value::Null) => "0".into(),
         (_, value) => value.clone(),
     }
-}
-
-fn owned((key, value): (&String, &Value)) -> (String, Value) {
-    (key.clone(), value.clone())
 }
 
 /// What a field is called in Go: mostly its name in JSON with a capital letter.
@@ -125,11 +158,13 @@ fn go_name(ty: &str, json: &str) -> String {
         ("AzureDiskVolumeSource", "diskURI") => "DataDiskURI",
         ("PhotonPersistentDiskVolumeSource", "pdID") => "PdID",
         ("FCVolumeSource", "wwids") => "WWIDs",
-        ("GlusterfsVolumeSource", "endpoints") => "EndpointsName",
-        ("RBDVolumeSource", "image") => "RBDImage",
-        ("RBDVolumeSource", "monitors") => "CephMonitors",
-        ("RBDVolumeSource", "pool") => "RBDPool",
-        ("RBDVolumeSource", "user") => "RadosUser",
+        ("GlusterfsVolumeSource" | "GlusterfsPersistentVolumeSource", "endpoints") => {
+            "EndpointsName"
+        }
+        ("RBDVolumeSource" | "RBDPersistentVolumeSource", "image") => "RBDImage",
+        ("RBDVolumeSource" | "RBDPersistentVolumeSource", "monitors") => "CephMonitors",
+        ("RBDVolumeSource" | "RBDPersistentVolumeSource", "pool") => "RBDPool",
+        ("RBDVolumeSource" | "RBDPersistentVolumeSource", "user") => "RadosUser",
         _ => "",
     };
     if !in_struct.is_empty() {
@@ -137,7 +172,7 @@ fn go_name(ty: &str, json: &str) -> String {
     }
     // Abbreviations are in capitals throughout.
     let abbreviations = [
-        "api", "aws", "csi", "dns", "fc", "fs", "gce", "gmsa", "grpc", "http", "ip", "iqn",
+        "api", "aws", "cel", "csi", "dns", "fc", "fs", "gce", "gmsa", "grpc", "http", "ip", "iqn",
         "iscsi", "nfs", "os", "pd", "rbd", "seL", "ssl", "tcp", "tty", "uid",
     ];
     for short in abbreviations {
@@ -147,7 +182,6 @@ fn go_name(ty: &str, json: &str) -> String {
         }
     }
     let mut letters = json.chars();
-    letters
-        .next()
-        .map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }

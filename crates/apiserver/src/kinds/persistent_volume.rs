@@ -1,6 +1,5 @@
 //! PersistentVolumes: a piece of storage, and where it is.
 
-mod internal;
 mod node_affinity;
 mod source;
 
@@ -16,8 +15,10 @@ pub(super) use source::{check_driver, default as default_source};
 use super::persistent_volume_claim::{
     BETA_CLASS, NAME, VOLUME_MODES, check_access_modes, check_amount, check_positive,
 };
-use super::{Context, Part, Rules, check, diff, edit, resource_name, typed};
+use super::{Context, Part, Rules, check, edit, internal, resource_name, typed};
 
+/// The part of a spec that says where the storage is.
+const SOURCE: &str = "k8s.io/api/core/v1.PersistentVolumeSource";
 const MOUNT_OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
 
 pub(super) const RULES: Rules = Rules {
@@ -204,9 +205,8 @@ fn check_update(new: &PersistentVolume, old: &PersistentVolume) -> Vec<Error> {
         new.controller_expand_secret_ref = None;
     }
     let at = Path::new("spec");
-    let (new_source, old_source) = (internal::sources(&new_spec), internal::sources(&old_spec));
-    if new_source != old_source {
-        let changed = diff::unified(&old_source, &new_source);
+    let changed = internal::diff(SOURCE, &check::shown(&old_spec), &check::shown(&new_spec));
+    if !changed.is_empty() {
         errors.push(Error::forbidden(
             &at.child("persistentvolumesource"),
             format!("spec.persistentvolumesource is immutable after creation\n{changed}"),

@@ -4,9 +4,7 @@
 mod defaults;
 mod disabled;
 mod image;
-pub(super) mod internal;
 pub(crate) mod resources;
-mod unified_diff;
 pub(super) mod validate;
 mod warnings;
 

@@ -7,7 +7,9 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::name::object_meta;
 use serde_json::{Map, Value, json};
 
-use super::{Context, Part, Rules, check, edit, pod_spec, resource_name, typed, workload};
+use super::{
+    Context, Part, Rules, check, edit, internal, pod_spec, resource_name, typed, workload,
+};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -42,6 +44,7 @@ const MUTABLE: [&str; 7] = [
 ];
 
 const TEMPLATE: &str = "/spec/template";
+const STRATEGY: &str = "k8s.io/api/apps/v1.StatefulSetUpdateStrategy";
 
 fn default(object: &mut Value) {
     let spec = &mut object["spec"];
@@ -214,18 +217,13 @@ fn check_policies(spec: &StatefulSetSpec, path: &Path<'_>) -> Vec<Error> {
 
 fn check_strategy(strategy: &StatefulSetUpdateStrategy, path: &Path<'_>) -> Vec<Error> {
     let rolling_path = path.child("rollingUpdate");
-    let shown = || {
-        json!(strategy.rolling_update.as_ref().map(|update| json!({
-            "Partition": update.partition.unwrap_or_default(),
-            "MaxUnavailable": update.max_unavailable,
-        })))
-    };
+    let shown = || internal::shown(STRATEGY, &check::shown(strategy));
     match (strategy.type_.as_deref().unwrap_or_default(), &strategy.rolling_update) {
         ("", _) => vec![Error::required(path, "")],
         ("OnDelete" | "RollingUpdate", None) => Vec::new(),
         ("OnDelete", Some(_)) => vec![Error::invalid(
             &rolling_path,
-            shown(),
+            shown()["RollingUpdate"].take(),
             "only allowed for updateStrategy 'RollingUpdate'",
         )],
         ("RollingUpdate", Some(update)) => {
@@ -242,11 +240,7 @@ fn check_strategy(strategy: &StatefulSetUpdateStrategy, path: &Path<'_>) -> Vec<
             }
             errors
         }
-        (other, _) => vec![Error::invalid(
-            path,
-            json!({ "Type": other, "RollingUpdate": shown() }),
-            "must be 'RollingUpdate' or 'OnDelete'",
-        )],
+        _ => vec![Error::invalid(path, shown(), "must be 'RollingUpdate' or 'OnDelete'")],
     }
 }
 

@@ -5,7 +5,7 @@ use kubewright_apimachinery::field::{Error, Path};
 use serde_json::json;
 
 use super::persistent_volume::{check_driver, check_inline, default_source};
-use super::{Part, Rules, check, edit, ip_address, typed};
+use super::{Part, Rules, check, edit, internal, ip_address, typed};
 
 const METADATA_BYTES_MAX: usize = 256 << 10;
 const MESSAGE_BYTES_MAX: usize = 1024;
@@ -87,16 +87,8 @@ fn check_error(error: Option<&VolumeError>, at: &Path<'_>) -> Vec<Error> {
 fn check_update(new: &VolumeAttachment, old: &VolumeAttachment) -> Vec<Error> {
     let mut errors = check(new);
     if new.spec != old.spec {
-        // Upstream shows the spec of its own type.
-        let source = &new.spec.source;
-        let shown = json!({
-            "Attacher": new.spec.attacher,
-            "Source": {
-                "PersistentVolumeName": source.persistent_volume_name,
-                "InlineVolumeSpec": source.inline_volume_spec.as_ref().map(check::shown),
-            },
-            "NodeName": new.spec.node_name,
-        });
+        let type_name = "k8s.io/api/storage/v1.VolumeAttachmentSpec";
+        let shown = internal::shown(type_name, &check::shown(&new.spec));
         errors.push(Error::invalid(&Path::new("spec"), shown, "field is immutable"));
     }
     errors

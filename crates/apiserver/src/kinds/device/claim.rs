@@ -6,13 +6,12 @@ use k8s_openapi::api::resource::v1::{
     DeviceClaim, DeviceClaimConfiguration, DeviceConstraint, DeviceRequest, DeviceSelector,
     DeviceToleration, ResourceClaimConsumerReference, ResourceClaimSpec,
 };
-use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name::object_meta;
 use serde_json::{Value, json};
 
 use super::rule;
-use crate::kinds::{check, edit, go_value, typed};
+use crate::kinds::{check, edit, internal, typed};
 
 const REQUESTS_MAX: usize = 32;
 const CONSTRAINTS_MAX: usize = 32;
@@ -236,8 +235,7 @@ pub(super) fn check_same(object: &Value, old: &Value) -> Vec<Error> {
     if object["spec"] == old["spec"] {
         return Vec::new();
     }
-    let ty = builtin::type_named("k8s.io/api/resource/v1.ResourceClaimSpec");
-    let shown = go_value::of_struct(ty.expect("a built-in type"), &object["spec"]);
+    let shown = internal::shown("k8s.io/api/resource/v1.ResourceClaimSpec", &object["spec"]);
     vec![Error::invalid(&Path::new("spec"), shown, "field is immutable")]
 }
 
@@ -259,13 +257,8 @@ pub(super) fn check_same_template(object: &Value, old: &Value) -> Vec<Error> {
     if object["spec"] == old["spec"] {
         return Vec::new();
     }
-    // Metadata is embedded in Go and has names for JSON, so it shows among the fields.
-    let mut shown = object["spec"]["metadata"].clone();
-    if !shown.is_object() {
-        shown = json!({});
-    }
-    let ty = builtin::type_named("k8s.io/api/resource/v1.ResourceClaimSpec");
-    shown["Spec"] = go_value::of_struct(ty.expect("a built-in type"), &object["spec"]["spec"]);
+    let type_name = "k8s.io/api/resource/v1.ResourceClaimTemplateSpec";
+    let shown = internal::shown(type_name, &object["spec"]);
     vec![Error::invalid(&Path::new("spec"), shown, "field is immutable")]
 }
 
@@ -327,8 +320,7 @@ pub(super) fn check_status(object: &Value, old: &Value) -> Vec<Error> {
     }
     let before = &old["status"]["allocation"];
     if !allocation.is_null() && !before.is_null() && allocation != before {
-        let ty = builtin::type_named("k8s.io/api/resource/v1.AllocationResult");
-        let shown = go_value::of_struct(ty.expect("a built-in type"), allocation);
+        let shown = internal::shown("k8s.io/api/resource/v1.AllocationResult", allocation);
         errors.push(Error::invalid(&root.child("allocation"), shown, "field is immutable"));
     }
     errors

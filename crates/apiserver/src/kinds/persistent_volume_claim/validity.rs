@@ -5,9 +5,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::quantity::Quantity;
 use kubewright_apimachinery::selector::label::Leniency;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::super::{check, diff, resource_name};
+use super::super::{check, internal, resource_name};
 use super::BETA_CLASS;
 
 const RESIZE_STATUSES: [&str; 5] = [
@@ -17,6 +17,8 @@ const RESIZE_STATUSES: [&str; 5] = [
     "NodeResizeInfeasible",
     "NodeResizePending",
 ];
+
+const SPEC: &str = "k8s.io/api/core/v1.PersistentVolumeClaimSpec";
 
 /// What an old claim is forgiven.
 #[derive(Debug, Clone, Copy, Default)]
@@ -172,7 +174,7 @@ pub(super) fn check_update(new: &PersistentVolumeClaim, old: &PersistentVolumeCl
         new_fixed.volume_attributes_class_name.clone_from(&old_fixed.volume_attributes_class_name);
     }
     if !is_same(&new_fixed, &old_fixed) {
-        let changed = diff::unified(&internal(&old_fixed), &internal(&new_fixed));
+        let changed = internal::diff(SPEC, &check::shown(&old_fixed), &check::shown(&new_fixed));
         errors.push(Error::forbidden(
             &at,
             format!(
@@ -344,27 +346,4 @@ fn capacity(claim: &PersistentVolumeClaim) -> Quantity {
 
 fn storage(amount: Option<&k8s_openapi::apimachinery::pkg::api::resource::Quantity>) -> Quantity {
     amount.map(check::quantity).unwrap_or_default()
-}
-
-/// The spec as upstream's own type has it, which is what its diff shows.
-fn internal(spec: &PersistentVolumeClaimSpec) -> Value {
-    let resources = spec.resources.clone().unwrap_or_default();
-    let reference = |group: Option<&String>, kind: &str, name: &str| json!({"APIGroup": group, "Kind": kind, "Name": name});
-    json!({
-        "AccessModes": spec.access_modes,
-        "Selector": spec.selector.as_ref().map(check::label_selector),
-        "Resources": {"Limits": resources.limits, "Requests": resources.requests},
-        "VolumeName": spec.volume_name.clone().unwrap_or_default(),
-        "StorageClassName": spec.storage_class_name,
-        "VolumeMode": spec.volume_mode,
-        "DataSource": spec.data_source.as_ref().map(|source| {
-            reference(source.api_group.as_ref(), &source.kind, &source.name)
-        }),
-        "DataSourceRef": spec.data_source_ref.as_ref().map(|source| {
-            let mut shown = reference(source.api_group.as_ref(), &source.kind, &source.name);
-            shown["Namespace"] = json!(source.namespace);
-            shown
-        }),
-        "VolumeAttributesClassName": spec.volume_attributes_class_name,
-    })
 }

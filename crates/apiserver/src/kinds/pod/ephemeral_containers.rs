@@ -6,13 +6,13 @@ use kubewright_apimachinery::json::go_quote;
 use serde_json::{Value, json};
 
 use super::update;
-use crate::kinds::pod_spec::internal;
 use crate::kinds::pod_spec::validate::annotation;
-use crate::kinds::{Context, Part, edit, pod_spec, typed};
+use crate::kinds::{Context, Part, edit, internal, pod_spec, typed};
 
 pub(super) const PART: Part = Part { prepare_update, validate_update, reset: RESET, ..Part::PLAIN };
 
 const FIELD: &str = "ephemeralContainers";
+const TYPE: &str = "k8s.io/api/core/v1.EphemeralContainer";
 /// Everything but the field that this is for.
 const RESET: &[&str] = &[
     "metadata",
@@ -105,7 +105,7 @@ fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
                 errors.push(Error::forbidden(&path, problem));
             }
             Some(new) if new != &old => {
-                let diff = internal::diff("EphemeralContainer", &json!(old), &json!(new));
+                let diff = internal::diff(TYPE, &json!(old), &json!(new));
                 let problem =
                     format!("existing ephemeral containers {quoted} may not be changed\n{diff}");
                 errors.push(Error::forbidden(&path, problem));

@@ -10,13 +10,13 @@ use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::field::{Error, Path};
 use serde_json::{Map, Value, json};
 
-use crate::kinds::pod_spec::internal;
 use crate::kinds::pod_spec::validate::{annotation, container, schedule};
-use crate::kinds::typed;
+use crate::kinds::{internal, typed};
 
 const UPDATABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,\
     `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
     `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+const POD_SPEC: &str = "k8s.io/api/core/v1.PodSpec";
 const DEADLINE_SECONDS_MAX: i64 = i32::MAX as i64;
 
 pub(super) fn validate(object: &Value, old_object: &Value) -> Vec<Error> {
@@ -195,7 +195,7 @@ fn other_changes(
     }
     let (munged, old) = (Value::Object(munged), &old_object["spec"]);
     if !builtin::equal(spec_type(), &munged, old) {
-        let diff = internal::diff("PodSpec", old, &munged);
+        let diff = internal::diff(POD_SPEC, old, &munged);
         let problem = format!("pod updates may not change fields other than {UPDATABLE}\n{diff}");
         errors.push(Error::forbidden(path, problem));
     }
@@ -203,7 +203,7 @@ fn other_changes(
 }
 
 fn spec_type() -> &'static builtin::Type {
-    builtin::type_named("k8s.io/api/core/v1.PodSpec").expect("pods have specs")
+    builtin::type_named(POD_SPEC).expect("pods have specs")
 }
 
 fn restore(spec: &mut Map<String, Value>, old: &Map<String, Value>, member: &str) {
@@ -281,7 +281,7 @@ fn required_terms(spec: &PodSpec) -> &[NodeSelectorTerm] {
 }
 
 fn shown_term(term: &NodeSelectorTerm) -> Value {
-    internal::show("NodeSelectorTerm", &json!(term))
+    internal::shown("k8s.io/api/core/v1.NodeSelectorTerm", &json!(term))
 }
 
 fn only_adds(term: &NodeSelectorTerm, old: &NodeSelectorTerm) -> bool {

@@ -12,7 +12,7 @@ const CONTEXT: usize = 3;
 const LONG_LINES_MIN: usize = 200;
 
 /// Hunks without the names of files before them.
-pub(in crate::kinds) fn unified_diff(old: &str, new: &str) -> String {
+pub(super) fn unified(old: &str, new: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.split('\n').collect(), new.split('\n').collect());
     let mut text = String::new();
     let mut write = |mark: char, lines: &[&str]| {
