@@ -21,13 +21,11 @@ mod custom_resource_definition;
 mod daemon_set;
 mod deployment;
 mod device;
-mod diff;
 mod edit;
 mod endpoint_slice;
 mod endpoints;
 mod event;
 mod flow_control;
-mod go_value;
 mod horizontal_pod_autoscaler;
 mod ingress;
 mod internal;
@@ -167,6 +165,9 @@ impl Part {
         warnings: |_, _| Vec::new(),
         reset: &[],
     };
+
+    /// The status of a kind that keeps it apart from the spec.
+    const STATUS: Part = Part { prepare_update: edit::keep_spec, reset: &["spec"], ..Part::PLAIN };
 }
 
 /// The rules of a built-in kind, or `None` where it has none of its own.

@@ -15,7 +15,7 @@ pub(super) const RULES: Rules = Rules {
     validate,
     validate_update,
     warnings,
-    parts: &[("status", Part { prepare_update: edit::keep_spec, reset: &["spec"], ..Part::PLAIN })],
+    parts: &[("status", Part::STATUS)],
     reset: &["status"],
     ..Rules::PLAIN
 };
@@ -77,13 +77,11 @@ fn check_spec(spec: &CronJobSpec, old: Option<&CronJobSpec>) -> Vec<Error> {
     {
         errors.extend(check_zone(zone, &path.child("timeZone")));
     }
-    let policies = ["Allow", "Forbid", "Replace"];
-    let policy_path = path.child("concurrencyPolicy");
-    match spec.concurrency_policy.as_deref().unwrap_or_default() {
-        "" => errors.push(Error::required(&policy_path, "")),
-        policy if policies.contains(&policy) => {}
-        policy => errors.push(Error::not_supported(&policy_path, policy, &policies)),
-    }
+    errors.extend(check::required_one_of(
+        &path.child("concurrencyPolicy"),
+        check::text(&spec.concurrency_policy),
+        &["Allow", "Forbid", "Replace"],
+    ));
     errors.extend(check_template(spec, old, &path.child("jobTemplate")));
     for (name, limit) in [
         ("successfulJobsHistoryLimit", spec.successful_jobs_history_limit),
@@ -164,14 +162,9 @@ fn check_template(spec: &CronJobSpec, old: Option<&CronJobSpec>, path: &Path<'_>
 }
 
 fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if old.is_none() {
-        warnings.extend(workload::name_warning(object));
-    }
+    let mut warnings = workload::name_warnings(object, old);
     if workload::is_another(object, old) {
-        let path = Path::new("spec");
-        let path = path.child("jobTemplate");
-        let path = path.child("spec");
+        let path = Path::new("spec.jobTemplate.spec");
         warnings.extend(job::spec_warnings(object, "/spec/jobTemplate/spec", &path));
     }
     if old.is_some() && edit::text(object, "/spec/schedule").contains("TZ") {

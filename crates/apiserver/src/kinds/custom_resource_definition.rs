@@ -22,8 +22,7 @@ pub(super) const RULES: Rules = Rules {
 const STATUS: Part = Part {
     prepare_update: prepare_status_update,
     validate_update: validate_status_update,
-    reset: &["spec"],
-    ..Part::PLAIN
+    ..Part::STATUS
 };
 
 fn prepare_create(object: &mut Value, _context: &Context<'_>) {

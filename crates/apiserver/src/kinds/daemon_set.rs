@@ -5,7 +5,8 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::selector::label::{LabelSelector, Leniency};
 use serde_json::{Value, json};
 
-use super::{Context, Part, Rules, check, edit, internal, pod_spec, typed, workload};
+use super::workload::{self, TEMPLATE};
+use super::{Context, Part, Rules, check, edit, internal, pod_spec, typed};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -19,8 +20,7 @@ pub(super) const RULES: Rules = Rules {
         Part {
             prepare_update: prepare_status_update,
             validate_update: validate_status_update,
-            reset: &["spec"],
-            ..Part::PLAIN
+            ..Part::STATUS
         },
     )],
     reset: &["status"],
@@ -31,17 +31,9 @@ pub(super) const RULES: Rules = Rules {
 /// server alone says what it is.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
-const TEMPLATE: &str = "/spec/template";
-
 fn default(object: &mut Value) {
     let spec = &mut object["spec"];
-    let strategy = &mut spec["updateStrategy"];
-    edit::fill_text(strategy, "type", "RollingUpdate");
-    if strategy["type"] == "RollingUpdate" {
-        edit::fill(strategy, "rollingUpdate", json!({}));
-        edit::fill(&mut strategy["rollingUpdate"], "maxUnavailable", 1);
-        edit::fill(&mut strategy["rollingUpdate"], "maxSurge", 0);
-    }
+    workload::default_strategy(&mut spec["updateStrategy"], json!(1), json!(0));
     edit::fill(spec, "revisionHistoryLimit", 10);
     pod_spec::default_template(&mut spec["template"]);
 }
@@ -80,10 +72,9 @@ fn set_template_generation(object: &mut Value, generation: i64) {
 }
 
 fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
-    let selectors = [object, old].map(|object| workload::selector_of(&object["spec"]));
-    let path = Path::new("spec");
-    let immutable = check::immutable(&path.child("selector"), &selectors[0], &selectors[1]);
-    immutable.into_iter().chain(check_spec(object, Some(old))).collect()
+    let mut errors: Vec<_> = workload::check_same_selector(object, old).into_iter().collect();
+    errors.extend(check_spec(object, Some(old)));
+    errors
 }
 
 fn check_spec(object: &Value, old: Option<&Value>) -> Vec<Error> {
@@ -186,6 +177,5 @@ fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
     if old.is_some_and(|old| template_generation(old) == template_generation(object)) {
         return Vec::new();
     }
-    let path = Path::new("spec");
-    workload::template_warnings(object, TEMPLATE, &path.child("template"))
+    workload::template_warnings(object, TEMPLATE, &Path::new("spec.template"))
 }

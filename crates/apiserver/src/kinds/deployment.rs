@@ -4,7 +4,8 @@ use k8s_openapi::api::apps::v1::{Deployment, DeploymentStrategy, RollingUpdateDe
 use kubewright_apimachinery::field::{Error, Path};
 use serde_json::{Map, Value, json};
 
-use super::{Context, Part, Rules, check, edit, internal, pod_spec, replica_set, typed, workload};
+use super::workload::{self, TEMPLATE};
+use super::{Context, Part, Rules, check, edit, internal, pod_spec, replica_set, typed};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -12,7 +13,7 @@ pub(super) const RULES: Rules = Rules {
     prepare_update,
     validate,
     validate_update,
-    warnings,
+    warnings: workload::warnings,
     parts: &[(
         "status",
         Part {
@@ -29,18 +30,10 @@ pub(super) const RULES: Rules = Rules {
 /// Where `spec.rollbackTo` of versions past is kept: the revision to go back to.
 const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
 
-const TEMPLATE: &str = "/spec/template";
-
 fn default(object: &mut Value) {
     let spec = &mut object["spec"];
     edit::fill(spec, "replicas", 1);
-    let strategy = &mut spec["strategy"];
-    edit::fill_text(strategy, "type", "RollingUpdate");
-    if strategy["type"] == "RollingUpdate" {
-        edit::fill(strategy, "rollingUpdate", json!({}));
-        edit::fill(&mut strategy["rollingUpdate"], "maxUnavailable", "25%");
-        edit::fill(&mut strategy["rollingUpdate"], "maxSurge", "25%");
-    }
+    workload::default_strategy(&mut spec["strategy"], json!("25%"), json!("25%"));
     edit::fill(spec, "revisionHistoryLimit", 10);
     edit::fill(spec, "progressDeadlineSeconds", 600);
     pod_spec::default_template(&mut spec["template"]);
@@ -102,9 +95,7 @@ fn validate(object: &Value) -> Vec<Error> {
 
 fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
     let mut errors = check_spec(object, Some(old));
-    let selectors = [object, old].map(|object| workload::selector_of(&object["spec"]));
-    let path = Path::new("spec");
-    errors.extend(check::immutable(&path.child("selector"), &selectors[0], &selectors[1]));
+    errors.extend(workload::check_same_selector(object, old));
     errors
 }
 
@@ -117,21 +108,8 @@ fn check_spec(object: &Value, old: Option<&Value>) -> Vec<Error> {
     let tree = &object["spec"];
     let path = Path::new("spec");
     let mut errors = workload::check_counts(tree, &["replicas"], &path);
-    let selector = workload::selector_of(tree);
-    let selector_path = path.child("selector");
-    errors.extend(workload::check_selector(selector.as_ref(), "deployment", &selector_path));
-    match workload::meaning(selector.as_ref()) {
-        Ok(selector) => errors.extend(replica_set::check_template(
-            &new.template,
-            old.as_ref().map(|old| &old.template),
-            &selector,
-            &path.child("template"),
-        )),
-        Err(_) => {
-            let shown = check::shown(&selector);
-            errors.push(Error::invalid(&selector_path, shown, "invalid label selector"));
-        }
-    }
+    let old_template = old.as_ref().map(|old| &old.template);
+    errors.extend(replica_set::check_template(tree, &new.template, old_template));
     let strategy = new.strategy.unwrap_or_default();
     errors.extend(check_strategy(&strategy, &path.child("strategy")));
     let counts = ["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"];
@@ -205,23 +183,8 @@ fn validate_status_update(object: &Value, old: &Value) -> Vec<Error> {
         "collisionCount",
     ];
     let mut errors = workload::check_counts(status, &counts, &Path::new("status"));
-    for name in ["updatedReplicas", "readyReplicas", "availableReplicas"] {
-        let detail = "cannot be greater than status.replicas";
-        errors.extend(workload::check_at_most(status, name, "replicas", detail));
-    }
-    let detail = "cannot be greater than readyReplicas";
-    errors.extend(workload::check_at_most(status, "availableReplicas", "readyReplicas", detail));
+    let parts = ["updatedReplicas", "readyReplicas", "availableReplicas"];
+    errors.extend(workload::check_replicas(status, &parts, "readyReplicas"));
     errors.extend(workload::check_collisions(status, &old["status"]));
     errors
-}
-
-fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
-    let name = old.is_none().then(|| workload::name_warning(object)).flatten();
-    let mut warnings: Vec<String> = name.into_iter().collect();
-    if workload::is_another(object, old) {
-        let path = Path::new("spec");
-        let path = path.child("template");
-        warnings.extend(workload::template_warnings(object, TEMPLATE, &path));
-    }
-    warnings
 }

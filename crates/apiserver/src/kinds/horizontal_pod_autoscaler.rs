@@ -23,15 +23,7 @@ pub(super) const RULES: Rules = Rules {
     prepare_update: edit::keep_status,
     validate,
     validate_update,
-    parts: &[(
-        "status",
-        Part {
-            prepare_update: edit::keep_spec,
-            validate_update: validate_status_update,
-            reset: &["spec"],
-            ..Part::PLAIN
-        },
-    )],
+    parts: &[("status", Part { validate_update: validate_status_update, ..Part::STATUS })],
     reset: &["status"],
     ..Rules::PLAIN
 };

@@ -38,10 +38,9 @@ pub(super) const RULES: Rules = Rules {
 };
 
 const STATUS: Part = Part {
-    prepare_update: edit::keep_spec,
     validate_update: |object, old| check_status(&typed(object), &typed(old)),
     warnings: |object, _| status_warnings(&typed(object)),
-    reset: &["spec"],
+    ..Part::STATUS
 };
 
 pub(super) const CLASS: Rules = Rules {

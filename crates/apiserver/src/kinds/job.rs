@@ -11,7 +11,8 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::selector::label::{LabelSelector, Leniency, Selector};
 use serde_json::{Map, Value, json};
 
-use super::{Context, Field, Part, Rules, check, edit, internal, pod_spec, typed, workload};
+use super::workload::{self, TEMPLATE};
+use super::{Context, Field, Part, Rules, check, edit, internal, pod_spec, typed};
 pub(super) use spec::check_spec;
 
 pub(super) const RULES: Rules = Rules {
@@ -26,8 +27,7 @@ pub(super) const RULES: Rules = Rules {
         Part {
             prepare_update: prepare_status_update,
             validate_update: status::validate_update,
-            reset: &["spec"],
-            ..Part::PLAIN
+            ..Part::STATUS
         },
     )],
     reset: &["status"],
@@ -47,8 +47,6 @@ const INDEXED: &str = "Indexed";
 /// So many completions with so many pods at once may be more than a status can tell.
 const COMPLETIONS_SOFT_MAX: i32 = 100_000;
 const PARALLELISM_SOFT_MAX: i32 = 10_000;
-
-const TEMPLATE: &str = "/spec/template";
 
 fn default(object: &mut Value) {
     let spec = &mut object["spec"];
@@ -142,8 +140,7 @@ fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
     let path = Path::new("spec");
     errors.extend(check_selected(&new, Some(&old_spec), &path));
     errors.extend(check_completions(&new, &old_spec, &path.child("completions")));
-    let selectors = [object, old].map(|object| workload::selector_of(&object["spec"]));
-    errors.extend(check::immutable(&path.child("selector"), &selectors[0], &selectors[1]));
+    errors.extend(workload::check_same_selector(object, old));
     errors.extend(check_template_update(object, old, &old_job.status.unwrap_or_default()));
     for (field, type_name) in [
         ("completionMode", ""),
@@ -339,8 +336,7 @@ fn allow_resources(new: &Value, old: &mut Value, containers: &str) {
 }
 
 fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
-    let name = old.is_none().then(|| workload::name_warning(object)).flatten();
-    let mut warnings: Vec<String> = name.into_iter().collect();
+    let mut warnings = workload::name_warnings(object, old);
     if workload::is_another(object, old) {
         warnings.extend(spec_warnings(object, "/spec", &Path::new("spec")));
     }

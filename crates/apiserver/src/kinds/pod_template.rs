@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::PodTemplate;
 use kubewright_apimachinery::field::{Error, Path};
 use serde_json::Value;
 
-use super::{Context, Rules, edit, pod_spec, typed};
+use super::{Context, Rules, edit, pod_spec, typed, workload};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -23,12 +23,12 @@ fn default(object: &mut Value) {
 }
 
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
-    pod_spec::drop_disabled_template_fields(&mut object["template"], None);
+    workload::drop_disabled(object, None, "/template");
     edit::first_generation(object);
 }
 
 fn prepare_update(object: &mut Value, old: &Value, _: &Context<'_>) {
-    pod_spec::drop_disabled_template_fields(&mut object["template"], old.get("template"));
+    workload::drop_disabled(object, Some(old), "/template");
     edit::next_generation(object, old, "template");
 }
 
@@ -47,10 +47,8 @@ fn check(template: &PodTemplate, old: Option<&PodTemplate>) -> Vec<Error> {
 }
 
 fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
-    let generation = |object: &Value| object["metadata"]["generation"].clone();
-    if old.is_some_and(|old| generation(old) == generation(object)) {
-        return Vec::new();
+    match workload::is_another(object, old) {
+        true => workload::template_warnings(object, "/template", &Path::new("template")),
+        false => Vec::new(),
     }
-    let PodTemplate { template, .. } = typed(object);
-    pod_spec::template_warnings(&template.unwrap_or_default(), &Path::new("template"))
 }

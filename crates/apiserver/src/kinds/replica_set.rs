@@ -3,10 +3,10 @@
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::selector::label::Selector;
 use serde_json::{Value, json};
 
-use super::{Context, Part, Rules, check, edit, pod_spec, typed, workload};
+use super::workload::{self, TEMPLATE};
+use super::{Context, Part, Rules, check, edit, pod_spec, typed};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -14,21 +14,11 @@ pub(super) const RULES: Rules = Rules {
     prepare_update,
     validate,
     validate_update,
-    warnings,
-    parts: &[(
-        "status",
-        Part {
-            prepare_update: edit::keep_spec,
-            validate_update: validate_status_update,
-            reset: &["spec"],
-            ..Part::PLAIN
-        },
-    )],
+    warnings: workload::warnings,
+    parts: &[("status", Part { validate_update: validate_status_update, ..Part::STATUS })],
     reset: &["status"],
     ..Rules::PLAIN
 };
-
-const TEMPLATE: &str = "/spec/template";
 
 fn default(object: &mut Value) {
     edit::fill(&mut object["spec"], "replicas", 1);
@@ -52,9 +42,7 @@ fn validate(object: &Value) -> Vec<Error> {
 
 fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
     let mut errors = check_spec(object, Some(old));
-    let selectors = [object, old].map(|object| workload::selector_of(&object["spec"]));
-    let path = Path::new("spec");
-    errors.extend(check::immutable(&path.child("selector"), &selectors[0], &selectors[1]));
+    errors.extend(workload::check_same_selector(object, old));
     errors
 }
 
@@ -67,17 +55,28 @@ fn check_spec(object: &Value, old: Option<&Value>) -> Vec<Error> {
     let path = Path::new("spec");
     let spec = &object["spec"];
     let mut errors = workload::check_counts(spec, &["replicas", "minReadySeconds"], &path);
+    errors.extend(check_template(spec, &new_template, old_template.as_ref()));
+    errors
+}
+
+/// A selector, and a template whose pods are selected and last. The words are upstream's also
+/// where they are about Deployments, which are judged by the same rules.
+pub(super) fn check_template(
+    spec: &Value,
+    template: &PodTemplateSpec,
+    old: Option<&PodTemplateSpec>,
+) -> Vec<Error> {
+    let (path, selector_path) = (Path::new("spec.template"), Path::new("spec.selector"));
     let selector = workload::selector_of(spec);
-    let selector_path = path.child("selector");
-    // The word is upstream's.
-    errors.extend(workload::check_selector(selector.as_ref(), "deployment", &selector_path));
+    let mut errors = workload::check_selector(selector.as_ref(), "deployment", &selector_path);
     match workload::meaning(selector.as_ref()) {
-        Ok(selector) => errors.extend(check_template(
-            &new_template,
-            old_template.as_ref(),
-            &selector,
-            &path.child("template"),
-        )),
+        Ok(selector) => {
+            if !selector.is_everything() {
+                errors.extend(workload::check_labels(&selector, template, &path));
+            }
+            errors.extend(pod_spec::validate_template(template, old, &path));
+            errors.extend(workload::check_lasting(template, "ReplicaSet", &path));
+        }
         Err(_) => {
             let shown = check::shown(&selector);
             errors.push(Error::invalid(&selector_path, shown, "invalid label selector"));
@@ -86,23 +85,8 @@ fn check_spec(object: &Value, old: Option<&Value>) -> Vec<Error> {
     errors
 }
 
-/// A template whose pods are selected and last.
-pub(super) fn check_template(
-    template: &PodTemplateSpec,
-    old: Option<&PodTemplateSpec>,
-    selector: &Selector,
-    path: &Path<'_>,
-) -> Vec<Error> {
-    let mut errors = Vec::new();
-    if !selector.is_everything() {
-        errors.extend(workload::check_labels(selector, template, path));
-    }
-    errors.extend(pod_spec::validate_template(template, old, path));
-    errors.extend(workload::check_lasting(template, "ReplicaSet", path));
-    errors
-}
-
-fn validate_status_update(object: &Value, _: &Value) -> Vec<Error> {
+/// ReplicationControllers, which do not count those that go, are judged by the same rules.
+pub(super) fn validate_status_update(object: &Value, _: &Value) -> Vec<Error> {
     let status = &object["status"];
     let counts = [
         "replicas",
@@ -113,22 +97,7 @@ fn validate_status_update(object: &Value, _: &Value) -> Vec<Error> {
         "terminatingReplicas",
     ];
     let mut errors = workload::check_counts(status, &counts, &Path::new("status"));
-    for name in ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"] {
-        let detail = "cannot be greater than status.replicas";
-        errors.extend(workload::check_at_most(status, name, "replicas", detail));
-    }
-    let detail = "cannot be greater than readyReplicas";
-    errors.extend(workload::check_at_most(status, "availableReplicas", "readyReplicas", detail));
+    let parts = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
+    errors.extend(workload::check_replicas(status, &parts, "readyReplicas"));
     errors
-}
-
-fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
-    let name = old.is_none().then(|| workload::name_warning(object)).flatten();
-    let mut warnings: Vec<String> = name.into_iter().collect();
-    if workload::is_another(object, old) {
-        let path = Path::new("spec");
-        let path = path.child("template");
-        warnings.extend(workload::template_warnings(object, TEMPLATE, &path));
-    }
-    warnings
 }

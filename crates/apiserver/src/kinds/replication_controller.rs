@@ -1,14 +1,14 @@
 //! ReplicationControllers: so many pods of a template at all times; what ReplicaSets grew out of.
 
 use k8s_openapi::api::core::v1::{
-    PodTemplateSpec, ReplicationController, ReplicationControllerSpec, ReplicationControllerStatus,
+    PodTemplateSpec, ReplicationController, ReplicationControllerSpec,
 };
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::name;
 use kubewright_apimachinery::selector::label::Selector;
 use serde_json::{Value, json};
 
-use super::{Context, Field, Part, Rules, check, edit, pod_spec, typed};
+use super::workload::{self, TEMPLATE};
+use super::{Context, Field, Part, Rules, check, edit, pod_spec, replica_set, typed};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -17,17 +17,13 @@ pub(super) const RULES: Rules = Rules {
     validate,
     validate_update,
     warnings,
-    parts: &[("status", STATUS)],
+    parts: &[(
+        "status",
+        Part { validate_update: replica_set::validate_status_update, ..Part::STATUS },
+    )],
     reset: &["status"],
     fields: &[Field::Made("status.replicas", replicas)],
     ..Rules::PLAIN
-};
-
-const STATUS: Part = Part {
-    prepare_update: edit::keep_spec,
-    validate_update: validate_status_update,
-    reset: &["spec"],
-    ..Part::PLAIN
 };
 
 /// Annotations under which a conversion kept what it could not convert.
@@ -46,16 +42,12 @@ fn default(object: &mut Value) {
 
 fn prepare_create(object: &mut Value, _: &Context<'_>) {
     object["status"] = json!({ "replicas": 0 });
-    if let Some(template) = object["spec"].get_mut("template") {
-        pod_spec::drop_disabled_template_fields(template, None);
-    }
+    workload::drop_disabled(object, None, TEMPLATE);
     edit::first_generation(object);
 }
 
 fn prepare_update(object: &mut Value, old: &Value, context: &Context<'_>) {
-    if let Some(template) = object["spec"].get_mut("template") {
-        pod_spec::drop_disabled_template_fields(template, old["spec"].get("template"));
-    }
+    workload::drop_disabled(object, Some(old), TEMPLATE);
     edit::keep_status(object, old, context);
 }
 
@@ -87,118 +79,36 @@ fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
 }
 
 fn check_spec(spec: &ReplicationControllerSpec, old: Option<&PodTemplateSpec>) -> Vec<Error> {
-    let at = Path::new("spec");
+    let path = Path::new("spec");
     let mut errors = Vec::new();
-    errors
-        .extend(non_negative(spec.min_ready_seconds.map(i64::from), &at.child("minReadySeconds")));
+    let count = |name: &str, count: Option<i32>| check::non_negative(&path.child(name), count?);
+    errors.extend(count("minReadySeconds", spec.min_ready_seconds));
     let selector = Selector::from_labels(spec.selector.iter().flatten());
     if selector.is_everything() {
-        errors.push(Error::required(&at.child("selector"), ""));
+        errors.push(Error::required(&path.child("selector"), ""));
     }
-    errors.extend(non_negative(spec.replicas.map(i64::from), &at.child("replicas")));
-
-    let at = at.child("template");
-    let Some(template) = &spec.template else {
-        errors.push(Error::required(&at, ""));
-        return errors;
-    };
-    let labels = template.metadata.as_ref().and_then(|metadata| metadata.labels.as_ref());
-    if !selector.matches(&labels) {
-        errors.push(Error::invalid(
-            &at.child("metadata").child("labels"),
-            json!(labels),
-            "`selector` does not match template `labels`",
-        ));
-    }
-    errors.extend(pod_spec::validate_template(template, old, &at));
-    let at = at.child("spec");
-    if let Some(pod) = &template.spec {
-        let policy = pod.restart_policy.as_deref().unwrap_or_default();
-        if policy != "Always" {
-            errors.push(Error::not_supported(&at.child("restartPolicy"), policy, &["Always"]));
+    errors.extend(count("replicas", spec.replicas));
+    let template_path = path.child("template");
+    match &spec.template {
+        Some(template) => {
+            errors.extend(workload::check_labels(&selector, template, &template_path));
+            errors.extend(pod_spec::validate_template(template, old, &template_path));
+            let owner = "ReplicationController";
+            errors.extend(workload::check_lasting(template, owner, &template_path));
         }
-        if pod.active_deadline_seconds.is_some() {
-            errors.push(Error::forbidden(
-                &at.child("activeDeadlineSeconds"),
-                "activeDeadlineSeconds in ReplicationController is not Supported",
-            ));
-        }
+        None => errors.push(Error::required(&template_path, "")),
     }
     errors
-}
-
-fn validate_status_update(object: &Value, _: &Value) -> Vec<Error> {
-    let controller: ReplicationController = typed(object);
-    let ReplicationControllerStatus {
-        replicas,
-        fully_labeled_replicas,
-        ready_replicas,
-        available_replicas,
-        observed_generation,
-        ..
-    } = controller.status.unwrap_or_default();
-    let at = Path::new("status");
-    let counts = [
-        ("fullyLabeledReplicas", fully_labeled_replicas),
-        ("readyReplicas", ready_replicas),
-        ("availableReplicas", available_replicas),
-    ];
-    let mut errors = Vec::new();
-    errors.extend(non_negative(Some(replicas.into()), &at.child("replicas")));
-    for (name, count) in counts {
-        errors.extend(non_negative(count.map(i64::from), &at.child(name)));
-    }
-    errors.extend(non_negative(observed_generation, &at.child("observedGeneration")));
-    for (name, count) in counts {
-        if let Some(count) = count.filter(|count| *count > replicas) {
-            errors.push(Error::invalid(
-                &at.child(name),
-                count,
-                "cannot be greater than status.replicas",
-            ));
-        }
-    }
-    if let Some(available) = available_replicas.filter(|n| *n > ready_replicas.unwrap_or_default())
-    {
-        errors.push(Error::invalid(
-            &at.child("availableReplicas"),
-            available,
-            "cannot be greater than readyReplicas",
-        ));
-    }
-    errors
-}
-
-fn non_negative(value: Option<i64>, path: &Path<'_>) -> Option<Error> {
-    check::non_negative(path, value?)
 }
 
 fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
-    let controller: ReplicationController = typed(object);
-    let path = Path::new("spec");
-    let path = path.child("template");
-    let Some(old) = old else {
-        let name = controller.metadata.name.unwrap_or_default();
-        let mut warnings = Vec::new();
-        let problems = name::dns1123_label(&name);
-        if !problems.is_empty() {
-            warnings.push(format!(
-                "metadata.name: this is used in Pod names and hostnames, which can result in \
-                 surprising behavior; a DNS label is recommended: [{}]",
-                problems.join(" ")
-            ));
+    match old {
+        // Upstream takes the old template for the new one here.
+        Some(old) if workload::is_another(object, Some(old)) => {
+            workload::template_warnings(old, TEMPLATE, &Path::new("spec.template"))
         }
-        let template = controller.spec.and_then(|spec| spec.template);
-        warnings.extend(template.iter().flat_map(|t| pod_spec::template_warnings(t, &path)));
-        return warnings;
-    };
-    let old: ReplicationController = typed(old);
-    if old.metadata.generation == controller.metadata.generation {
-        return Vec::new();
+        old => workload::warnings(object, old),
     }
-    // Upstream takes the old template for the new one here.
-    let template = old.spec.and_then(|spec| spec.template);
-    template.iter().flat_map(|template| pod_spec::template_warnings(template, &path)).collect()
 }
 
 fn replicas(object: &Value) -> String {

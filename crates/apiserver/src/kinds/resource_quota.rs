@@ -16,15 +16,7 @@ pub(super) const RULES: Rules = Rules {
     validate,
     validate_update,
     warnings,
-    parts: &[(
-        "status",
-        Part {
-            prepare_update: edit::keep_spec,
-            validate_update: validate_status_update,
-            reset: &["spec"],
-            ..Part::PLAIN
-        },
-    )],
+    parts: &[("status", Part { validate_update: validate_status_update, ..Part::STATUS })],
     reset: &["status"],
     ..Rules::PLAIN
 };

@@ -7,9 +7,8 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::name::object_meta;
 use serde_json::{Map, Value, json};
 
-use super::{
-    Context, Part, Rules, check, edit, internal, pod_spec, resource_name, typed, workload,
-};
+use super::workload::{self, TEMPLATE};
+use super::{Context, Part, Rules, check, edit, internal, pod_spec, resource_name, typed};
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -19,15 +18,7 @@ pub(super) const RULES: Rules = Rules {
     validate,
     validate_update,
     warnings,
-    parts: &[(
-        "status",
-        Part {
-            prepare_update: edit::keep_spec,
-            validate_update: validate_status_update,
-            reset: &["spec"],
-            ..Part::PLAIN
-        },
-    )],
+    parts: &[("status", Part { validate_update: validate_status_update, ..Part::STATUS })],
     reset: &["status"],
     ..Rules::PLAIN
 };
@@ -43,7 +34,6 @@ const MUTABLE: [&str; 7] = [
     "persistentVolumeClaimRetentionPolicy",
 ];
 
-const TEMPLATE: &str = "/spec/template";
 const STRATEGY: &str = "k8s.io/api/apps/v1.StatefulSetUpdateStrategy";
 
 fn default(object: &mut Value) {
@@ -295,12 +285,8 @@ fn validate_status_update(object: &Value, old: &Value) -> Vec<Error> {
         "collisionCount",
     ];
     let mut errors = workload::check_counts(status, &counts, &Path::new("status"));
-    for name in ["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"] {
-        let detail = "cannot be greater than status.replicas";
-        errors.extend(workload::check_at_most(status, name, "replicas", detail));
-    }
-    let detail = "cannot be greater than status.readyReplicas";
-    errors.extend(workload::check_at_most(status, "availableReplicas", "readyReplicas", detail));
+    let parts = ["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"];
+    errors.extend(workload::check_replicas(status, &parts, "status.readyReplicas"));
     errors.extend(workload::check_collisions(status, &old["status"]));
     errors
 }
@@ -308,8 +294,7 @@ fn validate_status_update(object: &Value, old: &Value) -> Vec<Error> {
 fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
     let mut warnings = Vec::new();
     if workload::is_another(object, old) {
-        let path = Path::new("spec");
-        let path = path.child("template");
+        let path = Path::new("spec.template");
         warnings.extend(workload::template_warnings(object, TEMPLATE, &path));
     }
     let limit = object["spec"]["revisionHistoryLimit"].as_i64().unwrap_or_default();

@@ -9,6 +9,19 @@ use serde_json::{Value, json};
 
 use super::{check, edit, pod_spec};
 
+/// Where the template of most workloads is.
+pub(super) const TEMPLATE: &str = "/spec/template";
+
+/// A strategy is to roll, within these bounds, unless it says otherwise.
+pub(super) fn default_strategy(strategy: &mut Value, unavailable: Value, surge: Value) {
+    edit::fill_text(strategy, "type", "RollingUpdate");
+    if strategy["type"] == "RollingUpdate" {
+        edit::fill(strategy, "rollingUpdate", json!({}));
+        edit::fill(&mut strategy["rollingUpdate"], "maxUnavailable", unavailable);
+        edit::fill(&mut strategy["rollingUpdate"], "maxSurge", surge);
+    }
+}
+
 /// The selector of a spec. The types of workloads do not tell whether there is one.
 pub(super) fn selector_of(spec: &Value) -> Option<LabelSelector> {
     Option::deserialize(&spec["selector"]).expect("selectors in normal form are well formed")
@@ -38,6 +51,12 @@ pub(super) fn refuse_empty(
     let is_empty = selector.match_labels.is_empty() && selector.match_expressions.is_empty();
     let detail = || format!("empty selector is invalid for {owner}");
     is_empty.then(|| Error::invalid(path, check::shown(selector), detail()))
+}
+
+/// Pods that were selected once must not be forgotten.
+pub(super) fn check_same_selector(object: &Value, old: &Value) -> Option<Error> {
+    let [new, old] = [object, old].map(|object| selector_of(&object["spec"]));
+    check::immutable(&Path::new("spec.selector"), &new, &old)
 }
 
 /// What a selector means. An absent one selects nothing.
@@ -91,16 +110,17 @@ pub(super) fn check_counts(parent: &Value, names: &[&str], path: &Path<'_>) -> V
     counts.filter_map(|(name, count)| check::non_negative(&path.child(name), count)).collect()
 }
 
-/// A count of a status may not exceed another.
-pub(super) fn check_at_most(
-    status: &Value,
-    name: &str,
-    bound: &str,
-    detail: &str,
-) -> Option<Error> {
-    let count = |name: &str| status[name].as_i64().unwrap_or_default();
+/// The replicas that a status counts: these are at most all of them, and those that are available
+/// are ready, too. The field of the latter has another name in each message.
+pub(super) fn check_replicas(status: &Value, parts: &[&str], ready: &str) -> Vec<Error> {
     let path = Path::new("status");
-    (count(name) > count(bound)).then(|| Error::invalid(&path.child(name), count(name), detail))
+    let count = |name: &str| status[name].as_i64().unwrap_or_default();
+    let at_most = |name: &str, bound: &str, shown: &str| {
+        let detail = format!("cannot be greater than {shown}");
+        (count(name) > count(bound)).then(|| Error::invalid(&path.child(name), count(name), detail))
+    };
+    let of_all = parts.iter().filter_map(|name| at_most(name, "replicas", "status.replicas"));
+    of_all.chain(at_most("availableReplicas", "readyReplicas", ready)).collect()
 }
 
 /// Names that collided are never tried again, so their count may only grow.
@@ -131,6 +151,15 @@ pub(super) fn drop_disabled(object: &mut Value, old: Option<&Value>, pointer: &s
     }
 }
 
+/// What to tell about the name of a new workload and about a template that is new.
+pub(super) fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
+    let mut warnings = name_warnings(object, old);
+    if is_another(object, old) {
+        warnings.extend(template_warnings(object, TEMPLATE, &Path::new("spec.template")));
+    }
+    warnings
+}
+
 /// Whether an object is new, or another generation than the old one.
 pub(super) fn is_another(object: &Value, old: Option<&Value>) -> bool {
     let generation = |object: &Value| object["metadata"]["generation"].as_i64();
@@ -138,13 +167,17 @@ pub(super) fn is_another(object: &Value, old: Option<&Value>) -> bool {
 }
 
 /// The name of a workload becomes part of those of its pods, whose rule is stricter.
-pub(super) fn name_warning(object: &Value) -> Option<String> {
-    let problems = name::dns1123_label(edit::text(object, "/metadata/name"));
-    (!problems.is_empty()).then(|| {
-        format!(
-            "metadata.name: this is used in Pod names and hostnames, which can result in \
-             surprising behavior; a DNS label is recommended: [{}]",
-            problems.join(" ")
-        )
-    })
+pub(super) fn name_warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
+    let problems = match old {
+        None => name::dns1123_label(edit::text(object, "/metadata/name")),
+        Some(_) => Vec::new(),
+    };
+    if problems.is_empty() {
+        return Vec::new();
+    }
+    vec![format!(
+        "metadata.name: this is used in Pod names and hostnames, which can result in surprising \
+         behavior; a DNS label is recommended: [{}]",
+        problems.join(" ")
+    )]
 }
