@@ -12,7 +12,6 @@ mod limit_ranger;
 mod namespace_lifecycle;
 mod node_taint;
 mod pod_resize;
-mod pod_resources;
 mod priority;
 mod protection;
 mod quota;

@@ -105,9 +105,6 @@ impl Census {
         tasks: &mut JoinSet<()>,
         shutdown: &CancellationToken,
     ) {
-        for controller in &self.controllers {
-            controller.observe(&Change::Kinds(kinds));
-        }
         let wanted: HashMap<Arc<str>, &Arc<Kind>> = kinds
             .preferred
             .iter()
@@ -124,17 +121,22 @@ impl Census {
             }
             stays
         });
-        for (name, kind) in wanted {
-            if feeds.contains_key(&name) {
-                continue;
-            }
+        let new: Vec<_> =
+            wanted.into_iter().filter(|(name, _)| !feeds.contains_key(name)).collect();
+        for (name, _) in &new {
+            self.progress.begin(name);
+        }
+        // Whoever hears of a kind finds it unread until its objects are known.
+        self.progress.tell();
+        for controller in &self.controllers {
+            controller.observe(&Change::Kinds(kinds));
+        }
+        for (name, kind) in new {
             debug!(%kind, "watch");
-            self.progress.begin(&name);
             let stop = shutdown.child_token();
             feeds.insert(Arc::clone(&name), Feed { kind: Arc::clone(kind), stop: stop.clone() });
             tasks.spawn(self.feed(name, kind).run(kind.everywhere(&self.client), stop));
         }
-        self.progress.tell();
     }
 
     fn follows(&self, kind: &Kind) -> bool {
@@ -225,7 +227,7 @@ impl Reader {
         self.progress.end(&self.name);
     }
 
-    fn see(&mut self, seen: Seen) {
+    fn see(&mut self, seen: Seen<ObjectMeta>) {
         match seen {
             Seen::Applied(object) => self.applied(object),
             Seen::Deleted(object) => {

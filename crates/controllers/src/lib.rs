@@ -1,5 +1,5 @@
 //! The controllers that every cluster needs: what kube-controller-manager does for namespaces,
-//! garbage, service accounts and aggregated roles.
+//! garbage, service accounts, aggregated roles and quotas.
 //!
 //! They know the API only through [`kube::Client`], so they run beside any server. [`census`] keeps
 //! one watch on the metadata of each kind and tells every controller what changed; a controller
@@ -17,6 +17,7 @@ mod kinds;
 mod names;
 mod namespaces;
 mod queue;
+mod quotas;
 mod residents;
 
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use cluster_roles::ClusterRoles;
 use controller::Controller;
 use garbage::GarbageCollector;
 use namespaces::Namespaces;
+use quotas::Quotas;
 
 /// What the controllers are told.
 pub struct Config {
@@ -117,6 +119,11 @@ fn controllers(clients: &Clients, config: &Config, census: &Census) -> Vec<Arc<d
     if on(names::CLUSTER_ROLE_AGGREGATION) {
         let client = clients.service_account("clusterrole-aggregation-controller");
         controllers.push(Arc::new(ClusterRoles::new(client)));
+    }
+    if on(names::RESOURCE_QUOTA) {
+        let client = clients.service_account("resourcequota-controller");
+        let now = Arc::clone(&config.now);
+        controllers.push(Arc::new(Quotas::new(client, census.complete(), now)));
     }
     controllers
 }

@@ -8,10 +8,17 @@ pub(crate) const ROOT_CA: &str = "root-ca-certificate-publisher-controller";
 pub(crate) const NAMESPACE: &str = "namespace-controller";
 pub(crate) const GARBAGE_COLLECTOR: &str = "garbage-collector-controller";
 pub(crate) const CLUSTER_ROLE_AGGREGATION: &str = "clusterrole-aggregation-controller";
+pub(crate) const RESOURCE_QUOTA: &str = "resourcequota-controller";
 
 /// Every controller there is.
-pub const NAMES: &[&str] =
-    &[SERVICE_ACCOUNT, ROOT_CA, NAMESPACE, GARBAGE_COLLECTOR, CLUSTER_ROLE_AGGREGATION];
+pub const NAMES: &[&str] = &[
+    SERVICE_ACCOUNT,
+    ROOT_CA,
+    NAMESPACE,
+    GARBAGE_COLLECTOR,
+    CLUSTER_ROLE_AGGREGATION,
+    RESOURCE_QUOTA,
+];
 
 /// The short names that upstream had first and still takes.
 const ALIASES: &[(&str, &str)] = &[
@@ -20,6 +27,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("namespace", NAMESPACE),
     ("garbagecollector", GARBAGE_COLLECTOR),
     ("clusterrole-aggregation", CLUSTER_ROLE_AGGREGATION),
+    ("resourcequota", RESOURCE_QUOTA),
 ];
 
 /// A choice among the controllers: `*` is all of them, `name` one, `-name` not this one. The first

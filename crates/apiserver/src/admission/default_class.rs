@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 
+use kubewright_apimachinery::quota::BETA_STORAGE_CLASS;
 use kubewright_apimachinery::time::Time;
 use serde_json::Value;
 
@@ -10,8 +11,6 @@ use super::{Attributes, Scene};
 use crate::meta;
 use crate::refusal::Refusal;
 
-/// Where the class of a claim was named before there was a field for it.
-const BETA_STORAGE_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 const INGRESS_CLASS: &str = "kubernetes.io/ingress.class";
 const DEFAULT_STORAGE_CLASS: [&str; 2] = [
     "storageclass.kubernetes.io/is-default-class",
@@ -41,13 +40,6 @@ pub(super) fn admit_ingress(
         set(ingress, "ingressClassName", class);
     }
     Ok(())
-}
-
-/// The storage class that a claim names.
-pub(super) fn of_claim(claim: &Value) -> &str {
-    let old = claim["metadata"]["annotations"].get(BETA_STORAGE_CLASS);
-    let class = old.or_else(|| claim["spec"].get("storageClassName"));
-    class.and_then(Value::as_str).unwrap_or_default()
 }
 
 fn names_class(object: &Value, annotation: &str, field: &str) -> bool {

@@ -4,12 +4,12 @@
 use std::fmt::Display;
 
 use kubewright_apimachinery::quantity::Quantity;
+use kubewright_apimachinery::resources::pod::{self, Side};
+use kubewright_apimachinery::resources::{Amounts, amounts};
 use kubewright_apimachinery::status;
 use serde_json::{Value, json};
 
-use super::pod_resources::{self, Side};
 use super::{Attributes, Operation, Scene, items, put_meta, text};
-use crate::kinds::pod_spec::resources::{Amounts, amounts};
 use crate::meta;
 use crate::refusal::Refusal;
 
@@ -150,9 +150,9 @@ fn check_containers(limit: &Value, pod: &Value) -> Vec<String> {
 
 fn check_pod(limit: &Value, pod: &Value) -> Vec<String> {
     let whole = |side: Side| {
-        let mut amounts = pod_resources::of_containers(pod, |container| side.of(container));
+        let mut amounts = pod::of_containers(pod, |container| side.of(container));
         let is_supported = |name: &str| matches!(name, "cpu" | "memory");
-        pod_resources::override_with_pod_level(&mut amounts, pod, side, is_supported);
+        pod::override_with_pod_level(&mut amounts, pod, side, is_supported);
         amounts
     };
     let (requests, limits) = (whole(Side::Requests), whole(Side::Limits));

@@ -1,12 +1,12 @@
 //! PodResizeValidator: a pod is not asked to become larger than its node.
 
 use kubewright_apimachinery::json::go_quote;
+use kubewright_apimachinery::resources::amounts;
+use kubewright_apimachinery::resources::pod::{self, Side};
 use kubewright_apimachinery::status::Cause;
 use serde_json::Value;
 
-use super::pod_resources::{self, Side};
 use super::{Attributes, Operation, Scene, text};
-use crate::kinds::pod_spec::resources::amounts;
 use crate::refusal::Refusal;
 
 pub(super) fn judge(
@@ -55,7 +55,7 @@ pub(super) fn judge(
 
 /// What a pod wants more of than its node has.
 fn excess(pod: &Value, node: &Value) -> Vec<String> {
-    let mut wanted = pod_resources::requests(pod, |container| Side::Requests.of(container));
+    let mut wanted = pod::requests(pod, |container| Side::Requests.of(container));
     let mut there = amounts(node["status"].get("allocatable"));
     let mut problems = Vec::new();
     for name in ["cpu", "memory"] {

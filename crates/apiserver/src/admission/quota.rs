@@ -5,21 +5,18 @@
 //! charged in vain, and whatever goes away, is put right when the quota is counted anew, which is
 //! not done here.
 
-mod evaluator;
-mod pod;
-
 use jiff::Timestamp;
 use kubewright_apimachinery::apply::FieldManager;
+use kubewright_apimachinery::quota::{self, Evaluator, Footprint};
+use kubewright_apimachinery::resources::{Amounts, amounts};
 use kubewright_store::{Change, Durability};
 use serde_json::{Value, json};
 
-use super::{Attributes, Operation, Scene, items, text};
+use super::{Attributes, Operation, Scene};
 use crate::catalog::Catalog;
 use crate::index;
-use crate::kinds::pod_spec::resources::{Amounts, amounts};
 use crate::meta;
 use crate::refusal::{self, Refusal};
-use evaluator::Evaluator;
 
 /// Charges a write to all quotas that it counts for, or refuses it.
 pub(super) async fn charge(
@@ -28,8 +25,9 @@ pub(super) async fn charge(
     object: &Value,
 ) -> Result<(), Refusal> {
     let Some(namespace) = attributes.namespace else { return Ok(()) };
-    let Some(evaluator) = Evaluator::of(attributes.resource) else { return Ok(()) };
-    if !evaluator.handles(attributes, object) {
+    let gvr = &attributes.resource.gvr;
+    let Some(evaluator) = Evaluator::of(&gvr.group, &gvr.resource) else { return Ok(()) };
+    if !changes_usage(&evaluator, attributes, object) {
         return Ok(());
     }
     let prefix = format!("/registry/resourcequotas/{namespace}/");
@@ -58,14 +56,33 @@ pub(super) async fn charge(
     Ok(())
 }
 
+/// Whether a write may change what is used.
+fn changes_usage(evaluator: &Evaluator, attributes: &Attributes<'_>, object: &Value) -> bool {
+    let creates = attributes.creates();
+    let updates = attributes.operation == Operation::Update;
+    match (evaluator, attributes.part) {
+        (Evaluator::Pods, None) if updates => {
+            let old = attributes.old.unwrap_or(&Value::Null);
+            quota::is_terminating(old) != quota::is_terminating(object)
+        }
+        (Evaluator::Pods, Some("resize")) => updates,
+        (Evaluator::Claims, Some("status")) => updates,
+        (Evaluator::Services | Evaluator::Claims | Evaluator::DeviceClaims, None) => {
+            creates || updates
+        }
+        (Evaluator::Pods | Evaluator::Objects(_), _) => creates,
+        _ => false,
+    }
+}
+
 /// A write that may count for quotas.
 struct Request<'a> {
     attributes: &'a Attributes<'a>,
     object: &'a Value,
     evaluator: Evaluator,
-    usage: Amounts,
-    /// What the object used before.
-    usage_before: Amounts,
+    footprint: Footprint,
+    /// That of the object as it was, if it was there.
+    before: Option<Footprint>,
     now: Timestamp,
 }
 
@@ -76,10 +93,10 @@ impl<'a> Request<'a> {
         object: &'a Value,
         evaluator: Evaluator,
     ) -> Self {
-        let usage = evaluator.usage(object, scene.now);
+        let footprint = evaluator.measure(object, scene.now);
         let old = attributes.old.filter(|_| attributes.operation == Operation::Update);
-        let usage_before = old.map(|old| evaluator.usage(old, scene.now)).unwrap_or_default();
-        Request { attributes, object, evaluator, usage, usage_before, now: scene.now }
+        let before = old.map(|old| evaluator.measure(old, scene.now));
+        Request { attributes, object, evaluator, footprint, before, now: scene.now }
     }
 
     /// What becomes of a quota that is there.
@@ -103,7 +120,7 @@ impl<'a> Request<'a> {
         let used = amounts(quota["status"].get("used"));
         let restricted: Vec<&str> =
             hard.keys().map(String::as_str).filter(|name| self.evaluator.counts(name)).collect();
-        if restricted.is_empty() || !self.is_in_scope(quota, self.object) {
+        if restricted.is_empty() || !self.footprint.is_in_scope(&quota["spec"]) {
             return Ok(None);
         }
         if let Err(why) = self.evaluator.check(&restricted, self.object) {
@@ -114,6 +131,7 @@ impl<'a> Request<'a> {
             return refuse(format!("status unknown for quota: {name}, resources: {resources}"));
         }
         let negative: Vec<&str> = self
+            .footprint
             .usage
             .iter()
             .filter(|(_, amount)| amount.is_negative())
@@ -148,31 +166,17 @@ impl<'a> Request<'a> {
 
     /// How much more is used: never less, which is found out when the quota is counted anew.
     fn delta(&self, quota: &Value) -> Amounts {
-        let mut delta = self.usage.clone();
-        let old = self.attributes.old.filter(|_| self.attributes.operation == Operation::Update);
-        if old.is_some_and(|old| self.is_in_scope(quota, old)) {
+        let mut delta = self.footprint.usage.clone();
+        let before = self.before.as_ref().filter(|before| before.is_in_scope(&quota["spec"]));
+        if let Some(before) = before {
             for (resource, amount) in &mut delta {
-                if let Some(before) = self.usage_before.get(resource) {
+                if let Some(before) = before.usage.get(resource) {
                     amount.sub(before);
                 }
             }
         }
         delta.retain(|_, amount| !amount.is_zero() && !amount.is_negative());
         delta
-    }
-
-    fn is_in_scope(&self, quota: &Value, object: &Value) -> bool {
-        let scopes = items(&quota["spec"]["scopes"]).iter();
-        let mut exist =
-            scopes.map(|scope| Scope { name: text(scope), operator: EXISTS, values: &[] });
-        let selector = items(&quota["spec"]["scopeSelector"]["matchExpressions"]).iter();
-        let mut select = selector.map(|expression| Scope {
-            name: text(&expression["scopeName"]),
-            operator: text(&expression["operator"]),
-            values: items(&expression["values"]),
-        });
-        exist.all(|scope| self.evaluator.is_in(&scope, object))
-            && select.all(|scope| self.evaluator.is_in(&scope, object))
     }
 }
 
@@ -192,28 +196,6 @@ fn track(live: &Value, quota: Value, now: Timestamp) -> Value {
         };
         manager.update(Some(live), quota, "kube-apiserver", now)
     })
-}
-
-const EXISTS: &str = "Exists";
-
-/// Which objects a quota counts.
-struct Scope<'a> {
-    name: &'a str,
-    operator: &'a str,
-    values: &'a [Value],
-}
-
-impl Scope<'_> {
-    /// Whether an object with this class is meant; the class is empty if it has none.
-    fn selects(&self, class: &str) -> bool {
-        let is_listed = || self.values.iter().any(|value| value == class);
-        match self.operator {
-            "In" => !class.is_empty() && is_listed(),
-            "NotIn" => class.is_empty() || !is_listed(),
-            EXISTS => !class.is_empty(),
-            _ => class.is_empty(),
-        }
-    }
 }
 
 fn print(amounts: &Amounts, names: &[&str]) -> String {

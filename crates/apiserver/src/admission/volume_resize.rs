@@ -1,9 +1,10 @@
 //! PersistentVolumeClaimResize: only volumes that can grow are asked to.
 
 use kubewright_apimachinery::quantity::Quantity;
+use kubewright_apimachinery::quota::storage_class;
 use serde_json::Value;
 
-use super::{Attributes, Operation, Scene, default_class};
+use super::{Attributes, Operation, Scene};
 use crate::refusal::Refusal;
 
 pub(super) fn judge(
@@ -22,7 +23,7 @@ pub(super) fn judge(
         let why = "Only bound persistent volume claims can be expanded";
         return Err(attributes.forbid(Some(claim), why));
     }
-    let (class, before) = (default_class::of_claim(claim), default_class::of_claim(old));
+    let (class, before) = (storage_class(claim), storage_class(old));
     let can_grow = || {
         let class = scene.get(&format!("/registry/storageclasses/{class}"));
         class.is_some_and(|class| class["allowVolumeExpansion"] == true)

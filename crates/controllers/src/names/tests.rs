@@ -34,6 +34,7 @@ fn the_first_word_counts() {
 #[test]
 fn old_names_are_still_taken() {
     check("garbagecollector, serviceaccount", &[SERVICE_ACCOUNT, GARBAGE_COLLECTOR]);
+    check("resourcequota", &[RESOURCE_QUOTA]);
 }
 
 #[test]

@@ -4,10 +4,14 @@ use std::fmt::Debug;
 use std::pin::pin;
 
 use futures::StreamExt as _;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ServiceAccount};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, Namespace, PersistentVolumeClaim, Pod, ResourceQuota, Secret, Service,
+    ServiceAccount,
+};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{
-    Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, PropagationPolicy, WatchEvent,
-    WatchParams,
+    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch,
+    PatchParams, PostParams, PropagationPolicy, WatchEvent, WatchParams,
 };
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
@@ -156,5 +160,128 @@ async fn a_namespace_ends_when_nothing_in_it_is_held() {
     let release = json!({ "metadata": { "finalizers": null } });
     maps.patch("held", &PatchParams::default(), &Patch::Merge(release)).await.expect("released");
     until(&namespaces, "a", |namespace| namespace.is_none()).await;
+    cluster.shutdown().await;
+}
+
+/// A quota in the default namespace.
+async fn quota(client: &Client, spec: Value) -> Api<ResourceQuota> {
+    let quotas: Api<ResourceQuota> = Api::default_namespaced(client.clone());
+    create(&quotas, json!({ "metadata": { "name": "q" }, "spec": spec })).await;
+    quotas
+}
+
+/// Waits until this is used, and no more.
+async fn until_used(quotas: &Api<ResourceQuota>, used: Value) {
+    let is_used = |quota: Option<&ResourceQuota>| {
+        let status = quota.and_then(|quota| quota.status.as_ref());
+        status.is_some_and(|status| json!(status.used) == used)
+    };
+    until(quotas, "q", is_used).await;
+}
+
+fn pod(name: &str) -> Pod {
+    let container = json!({ "name": "a", "image": "a" });
+    let spec = json!({ "containers": [container], "automountServiceAccountToken": false });
+    let pod = json!({ "metadata": { "name": name }, "spec": spec });
+    serde_json::from_value(pod).expect("a pod")
+}
+
+#[tokio::test]
+async fn a_quota_has_room_again_when_a_pod_is_gone_or_over() {
+    let (cluster, client) = start().await;
+    let quotas = quota(&client, json!({ "hard": { "pods": "1" } })).await;
+    until_used(&quotas, json!({ "pods": "0" })).await;
+    let pods: Api<Pod> = Api::default_namespaced(client);
+    let parameters = PostParams::default();
+    pods.create(&parameters, &pod("first")).await.expect("there is room");
+    let refused = pods.create(&parameters, &pod("second")).await.expect_err("there is none");
+    let kube::Error::Api(status) = refused else { panic!("{refused}") };
+    let expected = "pods \"second\" is forbidden: exceeded quota: q, requested: pods=1, used: \
+                    pods=1, limited: pods=1";
+    assert_eq!((status.code, status.message.as_str()), (403, expected));
+
+    let over = json!({ "status": { "phase": "Succeeded" } });
+    let patch = Patch::Merge(over);
+    pods.patch_status("first", &PatchParams::default(), &patch).await.expect("it is over");
+    until_used(&quotas, json!({ "pods": "0" })).await;
+    pods.create(&parameters, &pod("second")).await.expect("there is room");
+
+    pods.delete("second", &DeleteParams::default().grace_period(0)).await.expect("deleted");
+    until_used(&quotas, json!({ "pods": "0" })).await;
+    pods.create(&parameters, &pod("third")).await.expect("there is room");
+    cluster.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_quota_follows_its_limits() {
+    let (cluster, client) = start().await;
+    let secrets: Api<Secret> = Api::default_namespaced(client.clone());
+    create(&secrets, json!({ "metadata": { "name": "a" } })).await;
+    let quotas = quota(&client, json!({ "hard": { "secrets": "5" } })).await;
+    until_used(&quotas, json!({ "secrets": "1" })).await;
+    let limits = json!({ "spec": { "hard": { "secrets": null, "count/secrets": "1" } } });
+    quotas.patch("q", &PatchParams::default(), &Patch::Merge(limits)).await.expect("patched");
+    until_used(&quotas, json!({ "count/secrets": "1" })).await;
+    let status = quotas.get("q").await.expect("read").status.expect("a status");
+    assert_eq!(json!(status.hard), json!({ "count/secrets": "1" }));
+    cluster.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_quota_counts_what_services_and_claims_give_back() {
+    let (cluster, client) = start().await;
+    let hard = json!({ "services.nodeports": "2", "requests.storage": "3Gi" });
+    let quotas = quota(&client, json!({ "hard": hard })).await;
+    until_used(&quotas, json!({ "services.nodeports": "0", "requests.storage": "0" })).await;
+    let services: Api<Service> = Api::default_namespaced(client.clone());
+    let spec = json!({ "type": "NodePort", "ports": [{ "port": 1 }] });
+    create(&services, json!({ "metadata": { "name": "a" }, "spec": spec })).await;
+    let claims: Api<PersistentVolumeClaim> = Api::default_namespaced(client);
+    let spec = json!({
+        "accessModes": ["ReadWriteOnce"],
+        "resources": { "requests": { "storage": "2Gi" } },
+    });
+    create(&claims, json!({ "metadata": { "name": "a" }, "spec": spec })).await;
+    until_used(&quotas, json!({ "services.nodeports": "1", "requests.storage": "2Gi" })).await;
+
+    let plain = json!({ "spec": { "type": "ClusterIP", "ports": [{ "port": 1 }] } });
+    let parameters = PatchParams::default();
+    services.patch("a", &parameters, &Patch::Merge(plain)).await.expect("patched");
+    let free = json!({ "metadata": { "finalizers": null } });
+    claims.patch("a", &parameters, &Patch::Merge(free)).await.expect("nothing uses it");
+    claims.delete("a", &DeleteParams::default()).await.expect("deleted");
+    until_used(&quotas, json!({ "services.nodeports": "0", "requests.storage": "0" })).await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_quota_counts_custom_resources_from_their_definition_on() {
+    let (cluster, client) = start().await;
+    let limited = "count/widgets.example.com";
+    let quotas = quota(&client, json!({ "hard": { limited: "1" } })).await;
+    until(&quotas, "q", |quota| quota.is_some_and(|quota| quota.status.is_some())).await;
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let version = json!({
+        "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema },
+    });
+    let spec = json!({
+        "group": "example.com",
+        "names": { "plural": "widgets", "kind": "Widget" },
+        "scope": "Namespaced",
+        "versions": [version],
+    });
+    let name = "widgets.example.com";
+    create(&definitions, json!({ "metadata": { "name": name }, "spec": spec })).await;
+    until_used(&quotas, json!({ limited: "0" })).await;
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Widget"));
+    let widgets: Api<DynamicObject> = Api::default_namespaced_with(client, &resource);
+    let parameters = PostParams::default();
+    let widget = |name: &str| DynamicObject::new(name, &resource);
+    widgets.create(&parameters, &widget("a")).await.expect("there is room");
+    widgets.create(&parameters, &widget("b")).await.expect_err("there is none");
+    widgets.delete("a", &DeleteParams::default()).await.expect("deleted");
+    until_used(&quotas, json!({ limited: "0" })).await;
+    widgets.create(&parameters, &widget("b")).await.expect("there is room");
     cluster.shutdown().await;
 }

@@ -3,24 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use kubewright_apimachinery::time::Time;
 use serde_json::Value;
 
-use super::super::pod_resources::{self, Side};
-use super::super::{items, text};
-use super::Scope;
-use super::evaluator::count;
-use crate::kinds::pod_spec::resources::{
-    Amounts, amounts, is_extended, is_huge_page, is_native, is_pod_level,
+use super::{Trait, count};
+use crate::resources::pod::{self as pod_resources, Side};
+use crate::resources::{
+    Amounts, CPU, EPHEMERAL_STORAGE, MEMORY, amounts, is_extended, is_huge_page, is_native,
+    is_pod_level, items, text,
 };
-use crate::meta;
+use crate::time::Time;
 
 const REQUESTS: &str = "requests.";
 const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 /// Every container must say these if a quota is about them.
 const NEEDED: [&str; 6] =
     ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
-const NATIVE: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
+const NATIVE: [&str; 3] = [CPU, MEMORY, EPHEMERAL_STORAGE];
 
 /// Whether a quota for this is about pods.
 pub(super) fn counts(name: &str) -> bool {
@@ -63,21 +61,25 @@ pub(super) fn check(restricted: &[&str], pod: &Value) -> Result<(), String> {
 }
 
 /// Whether a pod has an end.
-pub(super) fn is_terminating(pod: &Value) -> bool {
+pub fn is_terminating(pod: &Value) -> bool {
     pod["spec"]["activeDeadlineSeconds"].as_i64().is_some_and(|seconds| seconds >= 0)
 }
 
-pub(super) fn is_in(scope: &Scope<'_>, pod: &Value) -> bool {
-    let is_best_effort = || pod["status"]["qosClass"] == "BestEffort";
-    match scope.name {
-        "Terminating" => is_terminating(pod),
-        "NotTerminating" => !is_terminating(pod),
-        "BestEffort" => is_best_effort(),
-        "NotBestEffort" => !is_best_effort(),
-        "PriorityClass" => scope.selects(text(&pod["spec"]["priorityClassName"])),
-        "CrossNamespacePodAffinity" => crosses_namespaces(&pod["spec"]["affinity"]),
-        _ => false,
+pub(super) fn traits(pod: &Value) -> BTreeMap<&'static str, Trait> {
+    let spec = &pod["spec"];
+    let ends = if is_terminating(pod) { "Terminating" } else { "NotTerminating" };
+    let is_best_effort = pod["status"]["qosClass"] == "BestEffort";
+    let effort = if is_best_effort { "BestEffort" } else { "NotBestEffort" };
+    let class = Some(text(&spec["priorityClassName"])).filter(|class| !class.is_empty());
+    let mut traits = BTreeMap::from([
+        (ends, Trait::Holds),
+        (effort, Trait::Holds),
+        ("PriorityClass", Trait::Classes(class.map(str::to_owned).into_iter().collect())),
+    ]);
+    if crosses_namespaces(&spec["affinity"]) {
+        traits.insert("CrossNamespacePodAffinity", Trait::Holds);
     }
+    traits
 }
 
 /// Whether a pod minds those of other namespaces.
@@ -113,7 +115,7 @@ fn is_counted(pod: &Value, now: Timestamp) -> bool {
     if matches!(text(&pod["status"]["phase"]), "Failed" | "Succeeded") {
         return false;
     }
-    let end = Time::parse(meta::text(pod, "deletionTimestamp"));
+    let end = Time::parse(text(&pod["metadata"]["deletionTimestamp"]));
     let grace = pod["metadata"]["deletionGracePeriodSeconds"].as_i64();
     match (end, grace) {
         (Ok(end), Some(grace)) => now.as_second() <= end.unix_seconds() + grace,
