@@ -12,6 +12,7 @@ mod limit_ranger;
 mod namespace_lifecycle;
 mod node_taint;
 mod pod_resize;
+mod pod_security;
 mod priority;
 mod protection;
 mod quota;
@@ -179,10 +180,17 @@ fn plugins(resource: &Resource) -> Plugins {
             judging: &[
                 limit_ranger::judge,
                 service_account::judge,
+                pod_security::judge,
                 runtime_class::judge,
                 pod_resize::judge,
             ],
         },
+        ("", "namespaces") => Plugins { mutating: &[], judging: &[pod_security::judge_namespace] },
+        ("", "replicationcontrollers" | "podtemplates")
+        | ("apps", "replicasets" | "deployments" | "statefulsets" | "daemonsets")
+        | ("batch", "jobs" | "cronjobs") => {
+            Plugins { mutating: &[], judging: &[pod_security::judge_template] }
+        }
         ("", "nodes") => Plugins { mutating: &[node_taint::admit], judging: &[] },
         ("", "persistentvolumeclaims") => Plugins {
             mutating: &[default_class::admit_claim, protection::admit],

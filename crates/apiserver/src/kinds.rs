@@ -69,6 +69,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::user::User;
+use crate::warnings::Warnings;
 
 pub(crate) use api_service::local_condition;
 pub(crate) use job::label as label_job;
@@ -121,11 +122,12 @@ pub enum Field {
     Made(&'static str, fn(&Value) -> String),
 }
 
-/// Who asks, and when.
+/// Who asks, when, and what they are told besides.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     pub user: &'a User,
     pub now: Timestamp,
+    pub warnings: &'a Warnings,
 }
 
 impl std::fmt::Debug for Rules {

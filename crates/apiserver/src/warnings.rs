@@ -26,6 +26,11 @@ impl Warnings {
         texts.into_iter().for_each(|text| self.add(text));
     }
 
+    #[cfg(test)]
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Forgets what was said, because the write is tried again from the start.
     pub(crate) fn truncate(&self, count: usize) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).truncate(count);

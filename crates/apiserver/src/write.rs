@@ -520,7 +520,7 @@ impl Write<'_> {
     }
 
     fn context(&self) -> Context<'_> {
-        Context { user: self.user, now: self.now }
+        Context { user: self.user, now: self.now, warnings: self.warnings }
     }
 
     /// Events are many and worth little: they go after a while, and need not be on disk before

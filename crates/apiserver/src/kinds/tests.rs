@@ -15,6 +15,7 @@ use super::{Context, Rules, edit, ip};
 use crate::allocate::{Families, Family, PortPlace, Refusal, plan_create, plan_update};
 use crate::fixtures::{self, Case, Step};
 use crate::user::User;
+use crate::warnings::Warnings;
 
 /// Kinds that do not warn about all yet; docs/validation.md has them.
 const SILENT: [&str; 1] = ["StatefulSet"];
@@ -59,7 +60,8 @@ fn check(step: &Step, live: &mut Option<Value>, what: &str) {
     object["metadata"]["uid"] = RECORDED_UID.into();
     let mut user = User::new("admin", ["system:masters".to_owned()]);
     user.uid = "admin".to_owned();
-    let context = Context { user: &user, now: RECORDED_AT };
+    let told = Warnings::default();
+    let context = Context { user: &user, now: RECORDED_AT, warnings: &told };
     let part = part_of(&step.request.path);
     if (text("kind"), part) == ("Service", None) {
         let old = live.as_ref().filter(|_| step.request.method != "POST");
@@ -103,7 +105,8 @@ fn check(step: &Step, live: &mut Option<Value>, what: &str) {
             // That the whole version is deprecated is said of every request, not by the kind.
             let deprecated = format!("{} {} is deprecated in ", text("apiVersion"), text("kind"));
             let theirs = step.answer.warnings.iter().filter(|text| !text.starts_with(&deprecated));
-            assert_eq!(warnings(&object, old), theirs.cloned().collect::<Vec<_>>(), "{what}");
+            told.extend(warnings(&object, old));
+            assert_eq!(told.texts(), theirs.cloned().collect::<Vec<_>>(), "{what}");
         }
         *live = Some(answer);
     }

@@ -36,7 +36,7 @@ pub(super) fn create(pod: &mut Value, context: &Context<'_>) {
     let annotations = pod["metadata"].get("annotations").and_then(Value::as_object).cloned();
     within(pod, "spec", |spec| {
         select_by_labels(spec, &labels.unwrap_or_default());
-        take_app_armor_annotations(spec, &annotations.unwrap_or_default());
+        take_app_armor_annotations(spec, &annotations.unwrap_or_default(), context);
     });
 }
 
@@ -84,27 +84,34 @@ fn add_expressions(term: &mut Value, labels: &Map<String, Value>) {
 }
 
 /// AppArmor profiles were annotations once; nodes of today look at the field.
-fn take_app_armor_annotations(spec: &mut Value, annotations: &Map<String, Value>) {
+fn take_app_armor_annotations(
+    spec: &mut Value,
+    annotations: &Map<String, Value>,
+    context: &Context<'_>,
+) {
     if spec.get("os").and_then(|os| os.get("name")).and_then(Value::as_str) == Some("windows") {
         return;
     }
-    let context = spec.get("securityContext");
-    let of_pod = context.and_then(|context| context.get("appArmorProfile")).cloned();
+    let of_pod = spec.pointer("/securityContext/appArmorProfile").cloned();
     for containers in ["initContainers", "containers", "ephemeralContainers"] {
         each(spec, containers, |container| {
             let name = container.get("name").and_then(Value::as_str).unwrap_or_default();
             let key = format!("{}{name}", annotation::APP_ARMOR_PREFIX);
             let Some(text) = annotations.get(&key).and_then(Value::as_str) else { return };
-            let context = container.get("securityContext");
-            if context.is_some_and(|context| context.get("appArmorProfile").is_some()) {
+            if container.pointer("/securityContext/appArmorProfile").is_some() {
                 return;
             }
             let profile = annotation::app_armor_profile(text)
                 .filter(|profile| security::app_armor(Some(profile), &Path::ROOT).is_empty())
                 .map(|profile| json!(profile));
-            if profile.is_some() && profile != of_pod {
-                container["securityContext"]["appArmorProfile"] = json!(profile);
+            let is_as_the_pod_says = profile.is_some() && profile == of_pod;
+            if is_as_the_pod_says {
+                return;
             }
+            if let Some(profile) = profile {
+                container["securityContext"]["appArmorProfile"] = profile;
+            }
+            context.warnings.add(annotation::app_armor_deprecation(&Path::ROOT, &key));
         });
     }
 }

@@ -14,7 +14,9 @@ use kubewright_apimachinery::json::go_quote;
 use kubewright_apimachinery::name;
 
 use super::resources::{self, EPHEMERAL_STORAGE, MEMORY};
-use super::validate::annotation::{APP_ARMOR_PREFIX, SECCOMP, SECCOMP_PREFIX, app_armor_profile};
+use super::validate::annotation::{
+    APP_ARMOR_PREFIX, SECCOMP, SECCOMP_PREFIX, app_armor_deprecation, app_armor_profile,
+};
 use super::validate::each_container;
 use crate::kinds::ip;
 
@@ -383,12 +385,7 @@ fn of_container(
     {
         let of_pod = spec.security_context.as_ref().and_then(|c| c.app_armor_profile.as_ref());
         if of_pod.is_none() || of_pod != app_armor_profile(profile).as_ref() {
-            let path = root.child("metadata");
-            let path = path.child("annotations");
-            warnings.push(format!(
-                r#"{}: deprecated since v1.30; use the "appArmorProfile" field instead"#,
-                path.key(&key)
-            ));
+            warnings.push(app_armor_deprecation(root, &key));
         }
     }
     if let Some(resources) = &container.resources {

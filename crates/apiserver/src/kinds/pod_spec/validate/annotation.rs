@@ -25,6 +25,13 @@ const LOCALHOST_PREFIX: &str = "localhost/";
 
 pub(in crate::kinds) type Annotations = BTreeMap<String, String>;
 
+/// What to tell about an annotation that has become a field, of the object or template at the path.
+pub(in crate::kinds) fn app_armor_deprecation(root: &Path<'_>, key: &str) -> String {
+    let path = root.child("metadata");
+    let path = path.child("annotations");
+    format!(r#"{}: deprecated since v1.30; use the "appArmorProfile" field instead"#, path.key(key))
+}
+
 pub(in crate::kinds) fn validate(
     annotations: &Annotations,
     spec: &PodSpec,
