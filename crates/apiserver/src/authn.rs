@@ -32,6 +32,7 @@ use crate::edge::{Peer, Shown};
 use crate::index::Store;
 use crate::user::{AUTHENTICATED, UNAUTHENTICATED, User};
 use certificate::CertificateError;
+pub use impersonation::Impersonated;
 pub use service_account::Verifier;
 pub use static_token::{StaticTokens, StaticTokensError};
 
@@ -75,7 +76,7 @@ impl Authenticator {
     /// Who makes the request, or on whose behalf.
     pub fn identify(&self, parts: &Parts) -> Result<User, Box<Status>> {
         let user = self.authenticate(parts)?;
-        Ok(self.impersonate(&user, parts)?.unwrap_or(user))
+        Ok(self.impersonate(&user, parts)?.map_or(user, |impersonated| impersonated.user))
     }
 
     /// Who shows the credentials of the request.
@@ -115,7 +116,11 @@ impl Authenticator {
     }
 
     /// Who the client acts as, if it asks to.
-    pub fn impersonate(&self, user: &User, parts: &Parts) -> Result<Option<User>, Box<Status>> {
+    pub fn impersonate(
+        &self,
+        user: &User,
+        parts: &Parts,
+    ) -> Result<Option<Impersonated>, Box<Status>> {
         impersonation::impersonate(&self.authorizer, &self.impersonation, user, parts)
     }
 

@@ -34,7 +34,7 @@ use crate::body::Body;
 use crate::user::User;
 
 pub use self::front::REQUEST_LOG;
-pub(crate) use self::front::{identified, limit};
+pub(crate) use self::front::{AUDIT_ID, identified, limit};
 pub use self::local::Local;
 pub use self::tls::{Certificates, PairError, Shown, Tls, TlsError};
 

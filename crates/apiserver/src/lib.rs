@@ -2,6 +2,7 @@
 
 pub mod admission;
 pub mod allocate;
+pub mod audit;
 pub mod authn;
 pub mod authz;
 mod begin;

@@ -23,6 +23,7 @@ use kubewright_store::{Observed, Observer, Operation};
 
 use self::histogram::{DECISION_SECONDS, EVENT_BYTES, REQUEST_SECONDS};
 use self::text::{Kind, Page};
+use crate::audit;
 use crate::authz::Decision;
 use crate::catalog::Catalog;
 use crate::document;
@@ -69,6 +70,7 @@ struct Writes {
 pub(crate) struct Scene<'a> {
     pub(crate) store: &'a Store,
     pub(crate) catalog: &'a Catalog,
+    pub(crate) audit: Option<&'a audit::Log>,
 }
 
 /// A request that is being answered; counted until dropped.
@@ -162,6 +164,7 @@ impl Metrics {
     fn page(&self, scene: &Scene<'_>) -> String {
         let mut page = Page::default();
         let requests = self.requests.sorted();
+        write_audit(&mut page, scene.audit);
         self.write_decisions(&mut page);
         self.write_in_flight(&mut page);
         requests::write_long_running(&mut page, &requests);
@@ -463,6 +466,43 @@ fn write_attempt_durations(page: &mut Page, results: &[(&str, &Histogram)]) {
     for (result, attempts) in results.iter().filter(|(_, attempts)| attempts.count() > 0) {
         page.histogram(&[("result", result)], attempts);
     }
+}
+
+fn write_audit(page: &mut Page, log: Option<&audit::Log>) {
+    let counts = log.map(audit::Log::counts).unwrap_or_default();
+    let counter = Kind::Counter;
+    page.family(
+        "apiserver_audit_error_total",
+        counter,
+        "[ALPHA] Counter of audit events that failed to be audited properly. Plugin identifies \
+         the plugin affected by the error.",
+    );
+    if counts.errors > 0 {
+        page.sample(&[("plugin", "log")], counts.errors as f64);
+    }
+    page.family(
+        "apiserver_audit_event_total",
+        counter,
+        "[ALPHA] Counter of audit events generated and sent to the audit backend.",
+    );
+    page.sample(&[], counts.events as f64);
+    page.family(
+        "apiserver_audit_level_total",
+        counter,
+        "[ALPHA] Counter of policy levels for audit events (1 per request).",
+    );
+    let levels: BTreeMap<&str, u64> =
+        counts.levels.into_iter().map(|(level, count)| (level.as_str(), count)).collect();
+    for (level, count) in levels.into_iter().filter(|(_, count)| *count > 0) {
+        page.sample(&[("level", level)], count as f64);
+    }
+    page.family(
+        "apiserver_audit_requests_rejected_total",
+        counter,
+        "[ALPHA] Counter of apiserver requests rejected due to an error in audit logging backend.",
+    );
+    // A log that cannot be written refuses nobody.
+    page.sample(&[], 0.0);
 }
 
 fn write_build(page: &mut Page) {

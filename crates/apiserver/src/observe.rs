@@ -1,5 +1,6 @@
 //! What is noted about a request while it is answered.
 
+use std::any::Any;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
@@ -10,7 +11,10 @@ use futures::Stream;
 use futures::stream::BoxStream;
 use http::{Response, StatusCode};
 use http_body::Body as _;
+use serde_json::Value;
 
+use crate::audit::Trail;
+use crate::authn::Impersonated;
 use crate::authz::Decision;
 use crate::body::Body;
 use crate::flow::Flow;
@@ -27,6 +31,8 @@ pub(crate) struct Observed {
     /// Unset while nobody is identified, and for streams.
     flow: OnceLock<Flow>,
     answer: Option<Answer>,
+    /// Of a request that the audit log is told of.
+    trail: OnceLock<Trail>,
 }
 
 #[derive(Clone, Copy)]
@@ -45,6 +51,7 @@ impl Observed {
             under_way: OnceLock::new(),
             flow: OnceLock::new(),
             answer: None,
+            trail: OnceLock::new(),
         }
     }
 
@@ -58,9 +65,21 @@ impl Observed {
         self.flow.get_or_init(|| flow);
     }
 
+    /// The audit log is to be told of it, from here on.
+    pub(crate) fn follow(&self, trail: Trail) {
+        // It is identified once.
+        let _ = self.trail.set(trail);
+    }
+
+    /// It is made on behalf of somebody else.
+    pub(crate) fn impersonated(&self, impersonated: &Impersonated) {
+        self.trail(|trail| trail.impersonated(impersonated));
+    }
+
     /// It was decided whether they may.
     pub(crate) fn decided(&self, decision: &Decision, begun: Instant) {
         self.metrics.authorized(decision, begun.elapsed());
+        self.trail(|trail| trail.decided(decision));
     }
 
     /// It is being answered, and will not take long.
@@ -77,12 +96,49 @@ impl Observed {
         });
     }
 
-    /// It was answered. What is left to be sent is followed to its end.
-    pub(crate) fn answered(mut self, response: Response<Body>) -> Response<Body> {
+    /// It may be about something that should not be used any more.
+    pub(crate) fn deprecated(&self, is_deprecated: impl FnOnce() -> bool) {
+        self.trail(|trail| {
+            if is_deprecated() {
+                trail.deprecated();
+            }
+        });
+    }
+
+    /// It brought an object, or the options of a delete, here with defaults.
+    pub(crate) fn received(&self, object: &Value) {
+        self.trail(|trail| trail.received(object));
+    }
+
+    /// It brought a patch.
+    pub(crate) fn received_patch(&self, patch: &Bytes) {
+        self.trail(|trail| trail.received_patch(patch));
+    }
+
+    /// Something is worth being remembered of it.
+    pub(crate) fn annotate(&self, key: &'static str, value: impl FnOnce() -> String) {
+        self.trail(|trail| trail.annotate(key, value()));
+    }
+
+    /// Answering it failed, by no fault of the client's.
+    pub(crate) fn panicked(&self, panic: &(dyn Any + Send)) {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        self.trail(|trail| trail.panicked(text.unwrap_or_default()));
+    }
+
+    /// It was answered. What is left to be sent is followed to its end. A failure is negotiated
+    /// unless the client accepts no form that we have.
+    pub(crate) fn answered(
+        mut self,
+        response: Response<Body>,
+        is_negotiated: bool,
+    ) -> Response<Body> {
         let (mut parts, body) = response.into_parts();
         if let Some(flow) = self.flow.get() {
             flow.write(&mut parts.headers);
         }
+        self.trail(|trail| trail.answered(parts.status, &parts.headers, &body, is_negotiated));
         let bytes = body.size_hint().exact().unwrap_or_default();
         self.answer = Some(Answer { code: parts.status, bytes });
         let body = match body {
@@ -90,6 +146,12 @@ impl Observed {
             whole @ Body::Whole(_) => whole,
         };
         Response::from_parts(parts, body)
+    }
+
+    fn trail(&self, tell: impl FnOnce(&Trail)) {
+        if let Some(trail) = self.trail.get() {
+            tell(trail);
+        }
     }
 }
 
@@ -121,6 +183,7 @@ impl Stream for Sending {
         let next = sending.stream.as_mut().poll_next(context);
         if let (Poll::Ready(Some(bytes)), Some(answer)) = (&next, &mut sending.observed.answer) {
             answer.bytes += bytes.len() as u64;
+            sending.observed.trail(|trail| trail.sent(bytes));
         }
         next
     }

@@ -106,21 +106,12 @@ pub(crate) struct Preconditions {
 }
 
 impl DeleteOptions {
-    /// Reads the options off the body, or off the query when there is none.
-    pub(crate) fn parse(query: &Query, media: Media, body: &[u8]) -> Result<Self, Refusal> {
-        let options = match body.is_empty() {
-            true => Self::from_query(query)?,
-            false => Self::from_body(media, body)?,
-        };
-        options.check()?;
-        Ok(options)
-    }
-
     pub(crate) fn is_dry_run(&self) -> bool {
         self.dry_run.as_ref().is_some_and(|values| !values.is_empty())
     }
 
-    fn from_query(query: &Query) -> Result<Self, Refusal> {
+    /// Reads the options off the query, which counts when there is no body.
+    pub(crate) fn from_query(query: &Query) -> Result<Self, Refusal> {
         let grace = match query.get("gracePeriodSeconds") {
             Some(text) => Some(text.parse().map_err(|_| {
                 let text = json::go_quote(text);
@@ -130,16 +121,18 @@ impl DeleteOptions {
             None => None,
         };
         let dry_run: Vec<String> = query.all("dryRun").map(str::to_owned).collect();
-        Ok(DeleteOptions {
+        let options = DeleteOptions {
             grace_period_seconds: grace,
             preconditions: None,
             orphan_dependents: query.flag("orphanDependents"),
             propagation_policy: query.get("propagationPolicy").map(str::to_owned),
             dry_run: (!dry_run.is_empty()).then_some(dry_run),
-        })
+        };
+        options.check()?;
+        Ok(options)
     }
 
-    /// Reads options that are a part of something else.
+    /// Reads options off a tree in normal form.
     pub(crate) fn of(options: &Value) -> Result<Self, Refusal> {
         let options = DeleteOptions::deserialize(options)
             .map_err(|error| Box::new(Status::bad_request(error.to_string())))?;
@@ -147,7 +140,8 @@ impl DeleteOptions {
         Ok(options)
     }
 
-    fn from_body(media: Media, body: &[u8]) -> Result<Self, Refusal> {
+    /// Brings a body into normal form.
+    pub(crate) fn tree(media: Media, body: &[u8]) -> Result<Value, Refusal> {
         let bad = |why: String| Box::new(Status::bad_request(why));
         let tree = match media {
             Media::Protobuf => proto::decode(body).map_err(|error| bad(error.to_string()))?,
@@ -159,8 +153,7 @@ impl DeleteOptions {
             return Err(bad("decoded object cannot be converted to DeleteOptions".to_owned()));
         }
         let kind = builtin::kind("", "v1", "DeleteOptions").expect("it is in the table");
-        let normal = builtin::decode(kind, tree).map_err(|error| bad(error.to_string()))?.value;
-        DeleteOptions::deserialize(normal).map_err(|error| bad(error.to_string()))
+        Ok(builtin::decode(kind, tree).map_err(|error| bad(error.to_string()))?.value)
     }
 
     fn check(&self) -> Result<(), Refusal> {

@@ -9,10 +9,12 @@ mod route;
 pub(crate) mod tests;
 
 use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use futures::FutureExt as _;
 use http::request::Parts;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
@@ -22,6 +24,7 @@ use kubewright_store::Unavailable;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::Admission;
+use crate::audit::{self, Trail};
 use crate::authn::Authenticator;
 use crate::authn::token::Issuer;
 use crate::authz::{self, Authorizer, Decision};
@@ -68,6 +71,8 @@ pub struct Settings {
     pub node_ports: RangeInclusive<u16>,
     /// Ends watches, so that the server can stop.
     pub shutdown: CancellationToken,
+    /// Is told of requests. To be run by whoever made it.
+    pub audit: Option<audit::Log>,
 }
 
 pub(crate) struct Inner {
@@ -85,6 +90,7 @@ pub(crate) struct Inner {
     /// Where clients reach the server.
     pub(crate) address: String,
     pub(crate) shutdown: CancellationToken,
+    pub(crate) audit: Option<audit::Log>,
 }
 
 /// A request that its user may make. Only [`Inner::permit`] makes one.
@@ -111,6 +117,7 @@ impl Server {
             services,
             address,
             shutdown: settings.shutdown,
+            audit: settings.audit,
             authorizer: Arc::clone(&authenticator.authorizer),
             admission: Admission::new(store.clone(), Arc::clone(&authenticator.authorizer)),
             flows: Flows::new(store.clone()),
@@ -154,11 +161,17 @@ impl Server {
         let (parts, body) = request.into_parts();
         let accept = Accept::of(&parts.headers, parts.uri.query().unwrap_or_default());
         let observed = Observed::begin(&self.0.metrics);
-        let response = match self.0.respond(parts, body, &accept, &observed).await {
-            Ok(response) => response,
-            Err(refusal) => encode::failure(&refusal, accept.failure()),
+        // A request that fails half-way leaves nothing that others see.
+        let responding = AssertUnwindSafe(self.0.respond(parts, body, &accept, &observed));
+        let response = match responding.catch_unwind().await {
+            Ok(Ok(response)) => response,
+            Ok(Err(refusal)) => encode::failure(&refusal, accept.failure()),
+            Err(panic) => {
+                observed.panicked(&*panic);
+                resume_unwind(panic);
+            }
         };
-        observed.answered(response)
+        observed.answered(response, accept.plain().is_some())
     }
 }
 
@@ -177,7 +190,7 @@ impl Inner {
         if target::unescape(parts.uri.path()).is_none() {
             return Ok(document::bad_request().map(Body::from));
         }
-        let user = self.identify(&parts, observed)?;
+        let user = self.identify(&parts, observed).await?;
         edge::identified(&parts.extensions, &user);
         let authorized = self.permit(user, parts, observed)?;
         match &authorized.target {
@@ -197,12 +210,21 @@ impl Inner {
     }
 
     /// Tells who makes a request, or on whose behalf.
-    fn identify(&self, parts: &Parts, observed: &Observed) -> Result<User, Refusal> {
+    async fn identify(&self, parts: &Parts, observed: &Observed) -> Result<User, Refusal> {
         let begun = Instant::now();
         let authenticated = self.authenticator.authenticate(parts);
         observed.authenticated(authenticated.as_ref().ok(), begun);
+        if let Some(log) = &self.audit
+            && let Some(trail) = Trail::begin(log, authenticated.as_ref().ok(), parts).await
+        {
+            observed.follow(trail);
+        }
         let user = authenticated?;
-        Ok(self.authenticator.impersonate(&user, parts)?.unwrap_or(user))
+        let Some(impersonated) = self.authenticator.impersonate(&user, parts)? else {
+            return Ok(user);
+        };
+        observed.impersonated(&impersonated);
+        Ok(impersonated.user)
     }
 
     /// Lets a request through if its user may make it.

@@ -79,6 +79,14 @@ impl Target {
         Target::parse(&parts.method, &path, watch, named)
     }
 
+    /// What is asked to be done: a word of authorization, or a method of HTTP in small letters.
+    pub(crate) fn verb(&self) -> &str {
+        match self {
+            Target::Resource(target) => target.verb.as_str(),
+            Target::Path { verb, .. } => verb,
+        }
+    }
+
     /// Whether the answer lasts as long as both sides like: a watch, or another stream.
     pub(crate) fn is_long_running(&self) -> bool {
         match self {

@@ -23,7 +23,7 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     /// Start a cluster on this machine.
-    Up(up::Args),
+    Up(Box<up::Args>),
     /// Stop a cluster.
     Down(cluster::DownArgs),
     /// List clusters.
@@ -43,7 +43,7 @@ enum Command {
 fn main() -> ExitCode {
     let started = Instant::now();
     let outcome = match Args::parse().command {
-        Command::Up(args) => up::run(args, started),
+        Command::Up(args) => up::run(&args, started),
         Command::Down(args) => cluster::down(&args),
         Command::Clusters(args) => cluster::list(&args),
         Command::Kubeconfig(args) => cluster::kubeconfig(&args),

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use kubewright_cluster::home::{DEFAULT_NAME, Home, Record};
 use kubewright_cluster::kubeconfig;
 use kubewright_cluster::run::{self, Keep, Options};
-use kubewright_cluster::{NAMES, Names, etcd};
+use kubewright_cluster::{NAMES, Names, audit, etcd};
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 
@@ -53,6 +53,21 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LIST", value_parser = parse_controllers, default_value = "*")]
     #[arg(allow_hyphen_values = true)]
     controllers: Names,
+    /// Which requests go to the audit log, and how much of them: an audit.k8s.io/v1 Policy.
+    #[arg(long, value_name = "FILE", requires = "audit_log")]
+    audit_policy: Option<PathBuf>,
+    /// Where the audit log goes, a line of JSON for each event; `-` is standard output.
+    #[arg(long, value_name = "FILE", requires = "audit_policy")]
+    audit_log: Option<PathBuf>,
+    /// How large the audit log may grow before it is put aside, in megabytes; 0 is any size.
+    #[arg(long, value_name = "MB", requires = "audit_log", default_value_t = 100)]
+    audit_log_maxsize: u64,
+    /// How many audit logs that were put aside are kept; 0 keeps all.
+    #[arg(long, value_name = "COUNT", requires = "audit_log", default_value_t = 100)]
+    audit_log_maxbackup: usize,
+    /// How many days audit logs that were put aside are kept; 0 is any time.
+    #[arg(long, value_name = "DAYS", requires = "audit_log", default_value_t = 366)]
+    audit_log_maxage: u32,
     /// Print each request.
     #[arg(long)]
     verbose: bool,
@@ -85,16 +100,18 @@ struct Ready {
     ms: u64,
 }
 
-pub(crate) fn run(args: Args, started: Instant) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args, started: Instant) -> Result<ExitCode> {
     if args.detach {
-        return detach(&args);
+        // What is wrong with it is told here, not by a process that nobody sees.
+        audit(args)?;
+        return detach(args);
     }
     if args.detached {
         rustix::process::setsid().context("leave the terminal")?;
     }
     log(args.verbose);
     keep_pages_small();
-    let options = options(&args)?;
+    let options = options(args)?;
     let Node::None = args.node;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -213,8 +230,38 @@ fn options(args: &Args) -> Result<Options> {
                 .to_owned()
         }
     };
-    let (name, controllers) = (args.name.clone(), args.controllers.clone());
-    Ok(Options { name, home: home()?, port: args.port, keep, kubeconfig, controllers })
+    Ok(Options {
+        name: args.name.clone(),
+        home: home()?,
+        port: args.port,
+        keep,
+        kubeconfig,
+        controllers: args.controllers.clone(),
+        audit: audit(args)?,
+    })
+}
+
+fn audit(args: &Args) -> Result<Option<audit::Config>> {
+    let (Some(policy), Some(log)) = (&args.audit_policy, &args.audit_log) else { return Ok(None) };
+    let output = match log.as_os_str() == "-" {
+        true if args.detach || args.detached => {
+            bail!("--audit-log - is no place for a cluster in the background: name a file")
+        }
+        true => audit::Output::Stdout,
+        false => audit::Output::File {
+            path: std::path::absolute(log).context("find the audit log")?,
+            rotation: audit::Rotation {
+                bytes_max: args.audit_log_maxsize << 20,
+                kept_max: args.audit_log_maxbackup,
+                age_max: Duration::from_hours(24 * u64::from(args.audit_log_maxage)),
+            },
+        },
+    };
+    let text = std::fs::read_to_string(policy)
+        .with_context(|| format!("read the audit policy {}", policy.display()))?;
+    let policy = audit::Policy::parse(&text)
+        .with_context(|| format!("use the audit policy {}", policy.display()))?;
+    Ok(Some(audit::Config { policy, output }))
 }
 
 fn etcd_tls(args: &Args) -> Result<Option<etcd::Tls>> {

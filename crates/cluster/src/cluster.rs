@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kubewright_apiserver::audit;
 use kubewright_apiserver::authn::key::{KeyError, SigningKey};
 use kubewright_apiserver::authn::token::Issuer;
 use kubewright_apiserver::authn::{Authenticator, StaticTokens, Verifier};
@@ -42,6 +43,8 @@ pub struct Config {
     pub listen: Option<Listen>,
     pub clock: Clock,
     pub controllers: controllers::Names,
+    /// None for no audit log.
+    pub audit: Option<audit::Config>,
 }
 
 /// Where objects are.
@@ -79,6 +82,8 @@ pub enum StartError {
     Keys(#[source] anyhow::Error),
     #[error("listen")]
     Listen(#[source] io::Error),
+    #[error("open the audit log")]
+    Audit(#[source] io::Error),
 }
 
 /// A running cluster. Dropping it ends it in the middle of whatever it does; [`Cluster::shutdown`]
@@ -94,13 +99,23 @@ pub struct Cluster {
     listener: JoinSet<()>,
     /// What the server does by itself; ends on `shutdown`.
     work: JoinSet<()>,
+    /// Writes the audit log; ends when told, after everything that it is told of.
+    audit: JoinSet<()>,
+    stop_audit: CancellationToken,
 }
 
 impl Cluster {
     /// Returns when the cluster answers.
     pub async fn start(config: Config) -> Result<Self, StartError> {
-        let Config { storage, listen, clock, controllers: names } = config;
+        let Config { storage, listen, clock, controllers: names, audit } = config;
         let store = open(storage, clock).await?;
+        let log = audit.map(|audit| audit::Log::open(audit, store.config().clock.clone()));
+        let log = log.transpose().map_err(StartError::Audit)?;
+        let (mut audit, stop_audit) = (JoinSet::new(), CancellationToken::new());
+        if let Some(log) = log.clone() {
+            let stop = stop_audit.clone();
+            audit.spawn(async move { log.run(stop).await });
+        }
         let shutdown = CancellationToken::new();
         let address = match &listen {
             Some(listen) => listen.listener.local_addr().map_err(StartError::Listen)?,
@@ -111,7 +126,7 @@ impl Cluster {
             // Tokens need not outlive a cluster that nobody else can reach.
             None => authority::key_halves().map_err(StartError::Keys)?.0,
         };
-        let server = server(&store, address, &key, &shutdown)?;
+        let server = server(&store, address, &key, &shutdown, log)?;
         begin(&server, clock, address, listen.as_ref().map(|listen| &listen.pki)).await?;
 
         let mut work = JoinSet::new();
@@ -141,7 +156,17 @@ impl Cluster {
                 edge::serve(socket, tls, limits, handler, shutdown).await;
             });
         }
-        Ok(Cluster { server, store, shutdown, controllers, stop_controllers, listener, work })
+        Ok(Cluster {
+            server,
+            store,
+            shutdown,
+            controllers,
+            stop_controllers,
+            listener,
+            work,
+            audit,
+            stop_audit,
+        })
     }
 
     /// The API, for clients in this process.
@@ -164,6 +189,8 @@ impl Cluster {
         self.shutdown.cancel();
         while self.listener.join_next().await.is_some() {}
         while self.work.join_next().await.is_some() {}
+        self.stop_audit.cancel();
+        while self.audit.join_next().await.is_some() {}
         self.store.close().await;
     }
 }
@@ -202,6 +229,7 @@ fn server(
     address: SocketAddr,
     token_key: &str,
     shutdown: &CancellationToken,
+    audit: Option<audit::Log>,
 ) -> Result<Server, StartError> {
     let key = SigningKey::from_pem(token_key.as_bytes()).map_err(StartError::TokenKey)?;
     let names = vec![ISSUER.to_owned()];
@@ -218,6 +246,7 @@ fn server(
         service_cidrs: vec![SERVICE_CIDR.to_owned()],
         node_ports: NODE_PORTS,
         shutdown: shutdown.clone(),
+        audit,
     }))
 }
 

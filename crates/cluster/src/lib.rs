@@ -18,6 +18,7 @@ pub mod run;
 pub use authority::Pair;
 pub use clock::Clock;
 pub use cluster::{Cluster, Config, Listen, StartError, Storage};
+pub use kubewright_apiserver::audit;
 pub use kubewright_controllers::{NAMES, Names};
 pub use kubewright_store::etcd;
 pub use pki::Pki;

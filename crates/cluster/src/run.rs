@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use kubewright_apiserver::audit;
 use kubewright_apiserver::edge::Limits;
 use kubewright_controllers::Names;
 use kubewright_store::etcd;
@@ -35,6 +36,8 @@ pub struct Options {
     pub kubeconfig: PathBuf,
     /// Which controllers run.
     pub controllers: Names,
+    /// None for no audit log.
+    pub audit: Option<audit::Config>,
 }
 
 /// What remains of a cluster when it ends.
@@ -156,6 +159,7 @@ struct Site {
     dir: PathBuf,
     storage: StorageChoice,
     controllers: Names,
+    audit: Option<audit::Config>,
     /// Kept open, so that nobody takes the port while the cluster starts anew.
     listener: TcpListener,
     pki: Pki,
@@ -173,7 +177,7 @@ enum StorageChoice {
 
 impl Site {
     fn prepare(options: Options) -> Result<Self> {
-        let Options { name, home, port, keep, kubeconfig, controllers } = options;
+        let Options { name, home, port, keep, kubeconfig, controllers, audit } = options;
         let dir = home.dir(&name)?;
         let mut holds = vec![hold(&dir, || {
             format!(
@@ -227,7 +231,7 @@ impl Site {
             kubeconfig: Some(std::path::absolute(kubeconfig).context("find the kubeconfig")?),
             control: socket.path().to_owned(),
         };
-        Ok(Site { dir, storage, controllers, listener, pki, socket, record, _holds: holds })
+        Ok(Site { dir, storage, controllers, audit, listener, pki, socket, record, _holds: holds })
     }
 
     async fn start(&self) -> Result<Cluster> {
@@ -244,6 +248,7 @@ impl Site {
             }),
             clock: Clock::System,
             controllers: self.controllers.clone(),
+            audit: self.audit.clone(),
         };
         Cluster::start(config).await.context("start the cluster")
     }

@@ -58,13 +58,21 @@ impl Memory {
     }
 }
 
+/// Somebody as whom another one acts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Impersonated {
+    pub user: User,
+    /// The verb that gave leave, where it was one for some users only.
+    pub constraint: Option<String>,
+}
+
 /// Who the request is made as, if its headers ask for somebody else.
 pub(super) fn impersonate(
     authorizer: &Authorizer,
     memory: &Memory,
     requester: &User,
     parts: &Parts,
-) -> Result<Option<User>, Box<Status>> {
+) -> Result<Option<Impersonated>, Box<Status>> {
     let Some(wanted) = wanted(&parts.headers)? else { return Ok(None) };
     let target = Target::of(parts, &Query::parse(parts.uri.query()));
     let attributes = Attributes::of(&target);
@@ -80,7 +88,8 @@ pub(super) fn impersonate(
                 if last != Some(mode) {
                     memory.set(requester, mode);
                 }
-                return Ok(Some(user));
+                let constraint = (mode != Mode::Legacy).then(|| mode.verb());
+                return Ok(Some(Impersonated { user, constraint }));
             }
             Err(status) => _ = refusal.get_or_insert(status),
         }

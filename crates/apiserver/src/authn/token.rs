@@ -1,5 +1,7 @@
 //! Issues tokens of service accounts, and publishes the keys by which others verify them.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use jsonwebtoken::{Header, encode};
 use kubewright_apimachinery::field::{Error, Path};
@@ -205,6 +207,13 @@ impl Issuer {
             Box::new(Status::internal_error(format!("failed to generate token: {error}")))
         })
     }
+}
+
+/// How the credential is called that an [`Issuer`] answered with: by the id in its token.
+pub(crate) fn credential_id(answer: &Value) -> Option<String> {
+    let payload = answer["status"]["token"].as_str()?.split('.').nth(1)?;
+    let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()?;
+    Some(format!("JTI={}", claims["jti"].as_str()?))
 }
 
 /// The document at [`CONFIGURATION_PATH`].

@@ -28,7 +28,7 @@ use crate::user::User;
 pub const REQUEST_LOG: &str = "kubewright::request";
 
 /// Joins a request, its answer and the audit log.
-static AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+pub(crate) static AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// In the extensions of a request that finds the server at its limit.
 #[derive(Debug, Clone, Copy)]

@@ -44,9 +44,13 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        front::audit_id(&mut request);
+        let audit_id = front::audit_id(&mut request);
         request.extensions_mut().insert(self.user.clone());
         let server = self.server.clone();
-        Box::pin(async move { Ok(server.call(request).await) })
+        Box::pin(async move {
+            let mut response = server.call(request).await;
+            response.headers_mut().entry(&front::AUDIT_ID).or_insert(audit_id);
+            Ok(response)
+        })
     }
 }

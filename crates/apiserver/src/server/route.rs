@@ -96,7 +96,11 @@ impl Inner {
             return answer.map(whole);
         }
         if question.path() == metrics::PATH {
-            let scene = metrics::Scene { store: &self.store, catalog: &catalog };
+            let scene = metrics::Scene {
+                store: &self.store,
+                catalog: &catalog,
+                audit: self.audit.as_ref(),
+            };
             return Ok(whole(self.metrics.answer(&scene)));
         }
         let scene = health::Scene { store: &self.store, shutdown: &self.shutdown };
@@ -228,6 +232,7 @@ impl Call<'_> {
         self.check_name()?;
         let Authorized { parts, query, .. } = self.authorized;
         self.observed.about(&Route::resource(self.target, parts, query));
+        self.observed.deprecated(|| deprecation::warning(self.resource).is_some());
         if verb != Verb::Watch {
             self.observed.under_way(!matches!(verb, Verb::Get | Verb::List));
         }
@@ -272,6 +277,7 @@ impl Call<'_> {
         let options = self.write_options(WriteKind::Create)?;
         let warnings = &self.authorized.warnings;
         let draft = self.resource.draft(media, &body, options.validation, warnings)?;
+        self.observed.received(&draft.0);
         if let Some(reviewed) = self.review(&draft.0) {
             return Ok(self.answered(Answer::Own(reviewed?), &format, StatusCode::CREATED));
         }
@@ -304,6 +310,8 @@ impl Call<'_> {
         let namespace = self.namespace().unwrap_or_default();
         let (store, now) = (&self.server.store, self.server.now());
         let answer = issuer.issue(store, namespace, &self.target.name, &request, now)?;
+        let issued = "authentication.kubernetes.io/issued-credential-id";
+        self.observed.annotate(issued, || token::credential_id(&answer).unwrap_or_default());
         let format = self.accept.format(Endpoint::of(self.resource, false).without_table())?;
         Ok(self.answered(Answer::Own(answer), &format, StatusCode::CREATED))
     }
@@ -315,7 +323,10 @@ impl Call<'_> {
         let options = self.write_options(WriteKind::Create)?;
         let kind = builtin::kind(&gvk.group, &gvk.version, &gvk.kind).expect("it is in the table");
         let expected = Expected { gvk, shape: Shape::Builtin(kind) };
-        draft::decode(expected, media, &body, options.validation, &self.authorized.warnings)
+        let warnings = &self.authorized.warnings;
+        let object = draft::decode(expected, media, &body, options.validation, warnings)?;
+        self.observed.received(&object);
+        Ok(object)
     }
 
     async fn update(
@@ -331,9 +342,11 @@ impl Call<'_> {
         if part == Some("scale") {
             let scale = scale::resource(self.resource);
             let draft = scale.draft(media, &body, options.validation, warnings)?;
+            self.observed.received(&draft.0);
             return self.write_scale(&options, &Replace(draft.0), &scale, &format).await;
         }
         let mut draft = self.resource.draft(media, &body, options.validation, warnings)?;
+        self.observed.received(&draft.0);
         warnings.extend(crate::meta::dedup_owners(&mut draft.0, false));
         let may_create = || self.may_create();
         let write = self.write(&options, &self.target.name, part, &may_create);
@@ -355,6 +368,7 @@ impl Call<'_> {
             PatchKind::Apply => WriteKind::Apply,
             _ => WriteKind::Patch,
         })?;
+        self.observed.received_patch(&body);
         let patch = Patch::read(kind, &body, options.validation)?;
         if part == Some("scale") {
             let scale = scale::resource(self.resource);
@@ -649,11 +663,17 @@ impl Call<'_> {
     }
 
     fn delete_options(&self, body: &[u8]) -> Result<DeleteOptions, Refusal> {
-        let media = match body.is_empty() {
-            true => Media::Json,
-            false => Media::of(self.headers(), true)?,
-        };
-        DeleteOptions::parse(&self.authorized.query, media, body)
+        if body.is_empty() {
+            return DeleteOptions::from_query(&self.authorized.query);
+        }
+        let mut tree = DeleteOptions::tree(Media::of(self.headers(), true)?, body)?;
+        if let Some(tree) = tree.as_object_mut() {
+            // So upstream's audit log has them, whatever they say they are.
+            tree.shift_insert(0, "kind".to_owned(), "DeleteOptions".into());
+            tree.shift_insert(1, "apiVersion".to_owned(), "meta.k8s.io/__internal".into());
+        }
+        self.observed.received(&tree);
+        DeleteOptions::of(&tree)
     }
 
     fn format(&self, collection: bool) -> Result<Format, Refusal> {

@@ -31,6 +31,7 @@ pub(crate) fn server() -> Server {
         service_cidrs: vec!["10.0.0.0/24".to_owned()],
         node_ports: 30_000..=32_767,
         shutdown: CancellationToken::new(),
+        audit: None,
     })
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn run(_: Arguments) -> Result<()> {
         let start = Instant::now();
         let controllers = Names::all();
         let (storage, clock) = (Storage::Memory, Clock::System);
-        let config = Config { storage, listen: None, clock, controllers };
+        let config = Config { storage, listen: None, clock, controllers, audit: None };
         let cluster = runtime.block_on(Cluster::start(config))?;
         times.push(start.elapsed());
         runtime.block_on(cluster.shutdown());

@@ -1,5 +1,6 @@
 //! The command as a user sees it.
 
+mod audit;
 mod client;
 mod crash;
 mod handover;

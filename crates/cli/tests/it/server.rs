@@ -169,11 +169,11 @@ pub(crate) fn share_keys(home: &Path, from: &str, to: &str) {
     }
 }
 
-fn pki(home: &Path, name: &str) -> PathBuf {
+pub(crate) fn pki(home: &Path, name: &str) -> PathBuf {
     home.join(".local/share/kubewright").join(name).join("pki")
 }
 
-fn address(port: u16) -> SocketAddr {
+pub(crate) fn address(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
 }
 

@@ -28,7 +28,7 @@ async fn create_namespace(cluster: &Cluster, name: &str) -> StatusCode {
 
 fn config(storage: Storage) -> Config {
     let controllers = kubewright_controllers::Names::all();
-    Config { storage, listen: None, clock: Clock::started_now(), controllers }
+    Config { storage, listen: None, clock: Clock::started_now(), controllers, audit: None }
 }
 
 #[tokio::test]
@@ -69,7 +69,8 @@ async fn its_own_admin_is_let_in_over_tls() {
     let pki = Pki::in_memory(address.ip(), clock.now()).expect("keys");
     let listen = Listen { listener, pki: pki.clone(), limits: Limits::default() };
     let controllers = kubewright_controllers::Names::all();
-    let config = Config { storage: Storage::Memory, listen: Some(listen), clock, controllers };
+    let (storage, listen, audit) = (Storage::Memory, Some(listen), None);
+    let config = Config { storage, listen, clock, controllers, audit };
     let cluster = Cluster::start(config).await.expect("started");
 
     let as_admin = exchange(address, &pki, true).await;

@@ -35,6 +35,7 @@ async fn kube_works_in_memory() {
         listen: None,
         clock: Clock::System,
         controllers: kubewright_controllers::Names::all(),
+        audit: None,
     };
     let cluster = Cluster::start(config).await.expect("started");
     let admin = cluster.server().as_user(User::new("admin", [MASTERS.to_owned()]));
@@ -63,6 +64,7 @@ async fn kube_works_over_tls_with_the_kubeconfig_of_users() {
         listen: Some(listen),
         clock,
         controllers: kubewright_controllers::Names::all(),
+        audit: None,
     };
     let cluster = Cluster::start(config).await.expect("started");
 
