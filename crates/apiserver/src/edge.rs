@@ -36,6 +36,7 @@ use crate::user::User;
 pub use self::front::REQUEST_LOG;
 pub(crate) use self::front::{AUDIT_ID, identified, limit};
 pub use self::local::Local;
+pub use self::reply::{Late, Reply};
 pub use self::tls::{Certificates, PairError, Shown, Tls, TlsError};
 
 /// What one connection and one request may use. The defaults are kube-apiserver's.
@@ -109,7 +110,8 @@ pub async fn serve<H, F>(
         acceptor: TlsAcceptor::from(tls.config()),
         tls,
         http: connection::Http::new(&limits, &tasks),
-        front: Front::new(handler, &limits, shutdown.clone()),
+        front: Front::new(&limits, true, shutdown.clone()),
+        handler,
         limits,
     });
     loop {

@@ -151,6 +151,11 @@ impl Server {
         tokio::join!(definitions, flows, expiry);
     }
 
+    /// Ends watches, when it comes.
+    pub(crate) fn shutdown(&self) -> &CancellationToken {
+        &self.0.shutdown
+    }
+
     /// Answers a request. Whoever calls in the same process says who it is with an extension of
     /// type [`User`].
     pub async fn call<B>(&self, request: Request<B>) -> Response<Body>

@@ -1,14 +1,16 @@
 //! An API endpoint spoken to in raw HTTP: what is sent and what comes back, byte for byte.
 //!
-//! Authentication and TLS are the kubeconfig's business and are done by `kube`; nothing else of
+//! Authentication and TLS, or their absence, are the business of a `kube` client; nothing else of
 //! `kube` touches a request or an answer.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use http::{HeaderMap, Method, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 
 /// Who we say we are; upstream names the field manager of a plain write after it.
@@ -23,7 +25,8 @@ const EVENT_MAX: Duration = Duration::from_secs(20);
 #[derive(Clone)]
 pub struct Endpoint {
     client: kube::Client,
-    config: kube::Config,
+    /// The same server, with no credentials.
+    anybody: kube::Client,
 }
 
 /// The events of one watch, as they arrive.
@@ -52,24 +55,36 @@ pub struct Answer {
 }
 
 impl Endpoint {
-    /// The current context of `KUBECONFIG` (or of the user's own kubeconfig).
-    pub async fn from_kubeconfig() -> Result<Self> {
-        let config = kube::Config::infer().await.context("read kubeconfig")?;
-        Self::new(config)
+    /// A server as its administrator sees it, and as anybody does who shows no credentials.
+    pub fn new(admin: kube::Client, anybody: kube::Client) -> Self {
+        Self { client: admin, anybody }
     }
 
-    fn new(mut config: kube::Config) -> Result<Self> {
+    /// The current context of `KUBECONFIG` (or of the user's own kubeconfig).
+    pub async fn from_kubeconfig() -> Result<Self> {
+        Self::from_config(kube::Config::infer().await.context("read kubeconfig")?)
+    }
+
+    /// The current context of this file.
+    pub async fn from_file(path: &Path) -> Result<Self> {
+        let kubeconfig = Kubeconfig::read_from(path).context("read kubeconfig")?;
+        let options = KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
+        Self::from_config(config.context("read kubeconfig")?)
+    }
+
+    fn from_config(mut config: kube::Config) -> Result<Self> {
         // A 503 or 504 is an answer like any other, not a reason to ask again.
         config.default_retry = false;
-        let client = kube::Client::try_from(config.clone()).context("set up the client")?;
-        Ok(Self { client, config })
+        let admin = kube::Client::try_from(config.clone()).context("set up the client")?;
+        config.auth_info = AuthInfo::default();
+        let anybody = kube::Client::try_from(config).context("set up the client")?;
+        Ok(Self::new(admin, anybody))
     }
 
     /// The same server for a client that shows no credentials of its own.
-    pub fn without_credentials(&self) -> Result<Self> {
-        let mut config = self.config.clone();
-        config.auth_info = kube::config::AuthInfo::default();
-        Self::new(config)
+    pub fn without_credentials(&self) -> Self {
+        Self::new(self.anybody.clone(), self.anybody.clone())
     }
 
     /// Sends one request and reads the whole answer; only a broken connection is an error.

@@ -1,6 +1,7 @@
 //! What "compatible" means, executable against any Kubernetes API endpoint.
 //!
-//! Nothing here knows our server: an endpoint is whatever a kubeconfig names. [`scenario`] holds the
+//! Nothing here knows our server: an endpoint is whatever a kubeconfig names, or a `kube` client
+//! that somebody made. [`scenario`] holds the
 //! behaviours and [`judge`] runs them; [`record`] asks an endpoint and keeps its answers as fixtures
 //! for pure code.
 

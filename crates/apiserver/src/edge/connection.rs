@@ -41,7 +41,8 @@ pub(super) struct Endpoint<H> {
     pub(super) acceptor: TlsAcceptor,
     pub(super) tls: Tls,
     pub(super) http: Http,
-    pub(super) front: Front<H>,
+    pub(super) front: Front,
+    pub(super) handler: H,
     pub(super) limits: Limits,
 }
 
@@ -123,7 +124,10 @@ where
             let under_way = Traffic::begin(&traffic);
             request.extensions_mut().insert(Arc::clone(&peer));
             let endpoint = Arc::clone(&self);
-            async move { Ok::<_, Infallible>(endpoint.front.answer(request, under_way).await) }
+            async move {
+                let answer = endpoint.front.answer(request, under_way, &endpoint.handler);
+                Ok::<_, Infallible>(answer.await)
+            }
         });
         let http = if is_h2 { &self.http.two } else { &self.http.one };
         let mut connection =

@@ -1,4 +1,4 @@
-//! What every request from a socket goes through before and after the handler.
+//! What every request goes through before and after the handler.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
@@ -58,21 +58,21 @@ pub(crate) fn limit(extensions: &Extensions, is_exempt: bool) -> Result<(), Refu
     }
 }
 
-pub(super) struct Front<H> {
-    handler: H,
+pub(super) struct Front {
     read_only: Arc<Semaphore>,
     mutating: Arc<Semaphore>,
     request_max: Duration,
+    is_logged: bool,
     shutdown: CancellationToken,
 }
 
-impl<H> Front<H> {
-    pub(super) fn new(handler: H, limits: &Limits, shutdown: CancellationToken) -> Self {
+impl Front {
+    pub(super) fn new(limits: &Limits, is_logged: bool, shutdown: CancellationToken) -> Self {
         Front {
-            handler,
             read_only: Arc::new(Semaphore::new(limits.read_only_max)),
             mutating: Arc::new(Semaphore::new(limits.mutating_max)),
             request_max: limits.request_max,
+            is_logged,
             shutdown,
         }
     }
@@ -81,9 +81,9 @@ impl<H> Front<H> {
         &self,
         mut request: Request<B>,
         under_way: UnderWay,
+        handler: impl FnOnce(Request<B>) -> F,
     ) -> Response<Reply>
     where
-        H: Fn(Request<B>) -> F,
         F: Future<Output = Response<Body>>,
     {
         let started = Instant::now();
@@ -95,7 +95,8 @@ impl<H> Front<H> {
             && gzip::is_accepted(request.headers());
         let span = debug_span!("request", %method, path, audit_id = ?audit_id);
 
-        let caller = enabled!(target: REQUEST_LOG, Level::INFO).then(Caller::default);
+        let is_logged = self.is_logged && enabled!(target: REQUEST_LOG, Level::INFO);
+        let caller = is_logged.then(Caller::default);
         if let Some(caller) = &caller {
             request.extensions_mut().insert(caller.clone());
         }
@@ -114,22 +115,27 @@ impl<H> Front<H> {
             ))),
         };
         let (mut response, deadline) = match deadline {
-            Ok(deadline) => (self.call(request, deadline).instrument(span).await, deadline),
+            Ok(deadline) => {
+                let call = async { handler(request).await };
+                (bounded(call, deadline).instrument(span).await, deadline)
+            }
             Err(status) => (refusal(&status), None),
         };
 
         let headers = response.headers_mut();
         headers.entry(&AUDIT_ID).or_insert(audit_id);
         headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
-        info!(
-            target: REQUEST_LOG,
-            %method,
-            path,
-            user = caller.as_ref().and_then(|Caller(name)| name.get()).map_or("", String::as_str),
-            status = response.status().as_u16(),
-            ms = started.elapsed().as_secs_f64() * 1000.0,
-            "request"
-        );
+        if let Some(Caller(name)) = caller {
+            info!(
+                target: REQUEST_LOG,
+                %method,
+                path,
+                user = name.get().map_or("", String::as_str),
+                status = response.status().as_u16(),
+                ms = started.elapsed().as_secs_f64() * 1000.0,
+                "request"
+            );
+        }
         self.wrap(response, class, deadline, gzip, under_way, permit).await
     }
 
@@ -141,36 +147,6 @@ impl<H> Front<H> {
             Class::Mutating => &self.mutating,
         };
         Arc::clone(semaphore).try_acquire_owned().ok()
-    }
-
-    async fn call<B, F>(&self, request: Request<B>, deadline: Option<Instant>) -> Response<Body>
-    where
-        H: Fn(Request<B>) -> F,
-        F: Future<Output = Response<Body>>,
-    {
-        // A handler shares with others only what is sound after a panic: the store, and locks
-        // that say when they were left half-done.
-        let call = AssertUnwindSafe(async { (self.handler)(request).await }).catch_unwind();
-        let outcome = match deadline {
-            Some(deadline) => tokio::time::timeout_at(deadline, call).await,
-            None => Ok(call.await),
-        };
-        match outcome {
-            Ok(Ok(response)) => response,
-            Ok(Err(panic)) => {
-                let text = panic.downcast_ref::<String>().map(String::as_str);
-                let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-                error!(panic = text.unwrap_or("of unknown kind"), "request handler panicked");
-                refusal(&Status::failure(
-                    500,
-                    Reason::InternalError,
-                    "This request caused apiserver to panic. Look in the logs for details.",
-                ))
-            }
-            Err(_) => {
-                refusal(&Status::timeout("request did not complete within the allotted timeout", 0))
-            }
-        }
     }
 
     async fn wrap(
@@ -210,8 +186,38 @@ impl<H> Front<H> {
     }
 }
 
+/// The answer of a handler, or the edge's own when the handler takes too long or panics.
+async fn bounded(
+    call: impl Future<Output = Response<Body>>,
+    deadline: Option<Instant>,
+) -> Response<Body> {
+    // A handler shares with others only what is sound after a panic: the store, and locks
+    // that say when they were left half-done.
+    let call = AssertUnwindSafe(call).catch_unwind();
+    let outcome = match deadline {
+        Some(deadline) => tokio::time::timeout_at(deadline, call).await,
+        None => Ok(call.await),
+    };
+    match outcome {
+        Ok(Ok(response)) => response,
+        Ok(Err(panic)) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            error!(panic = text.unwrap_or("of unknown kind"), "request handler panicked");
+            refusal(&Status::failure(
+                500,
+                Reason::InternalError,
+                "This request caused apiserver to panic. Look in the logs for details.",
+            ))
+        }
+        Err(_) => {
+            refusal(&Status::timeout("request did not complete within the allotted timeout", 0))
+        }
+    }
+}
+
 /// The id of the request: the one it brought, or a new one, which it has from now on.
-pub(super) fn audit_id<B>(request: &mut Request<B>) -> HeaderValue {
+fn audit_id<B>(request: &mut Request<B>) -> HeaderValue {
     let brought = request.headers().get(&AUDIT_ID).filter(|id| !id.is_empty());
     if let Some(id) = brought {
         return id.clone();

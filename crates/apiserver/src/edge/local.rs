@@ -1,6 +1,7 @@
 //! The server without a socket: a client in the same process calls it as a service.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -8,25 +9,40 @@ use futures::future::BoxFuture;
 use http::{Request, Response};
 use tower_service::Service;
 
-use super::front;
-use crate::body::Body;
+use super::connection::Traffic;
+use super::front::Front;
+use super::{Limits, Reply};
 use crate::server::Server;
 use crate::user::User;
 
-/// A server as one user sees it: what `kube::Client::new` takes.
+/// A server as one client sees it: what `kube::Client::new` takes.
 ///
 /// Requests carry the user in their extensions, which no socket can set, and are then treated like
-/// any other: the user may do what it may do over TLS.
+/// any other: the user may do what it may do over TLS, and is answered with the same headers and
+/// within the same time. Only the log of requests does not show them.
 #[derive(Clone)]
 pub struct Local {
     server: Server,
-    user: User,
+    /// Nobody, if requests are to show themselves who makes them.
+    user: Option<User>,
+    front: Arc<Front>,
+    traffic: Arc<Traffic>,
 }
 
 impl Server {
     /// The server as this user sees it, without a socket.
     pub fn as_user(&self, user: User) -> Local {
-        Local { server: self.clone(), user }
+        self.local(Some(user))
+    }
+
+    /// The server as anybody sees it, without a socket. Whoever shows no token is anonymous.
+    pub fn as_anybody(&self) -> Local {
+        self.local(None)
+    }
+
+    fn local(&self, user: Option<User>) -> Local {
+        let front = Front::new(&Limits::default(), false, self.shutdown().clone());
+        Local { server: self.clone(), user, front: Arc::new(front), traffic: Arc::default() }
     }
 }
 
@@ -35,22 +51,23 @@ where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    type Response = Response<Body>;
+    type Response = Response<Reply>;
     type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+    type Future = BoxFuture<'static, Result<Response<Reply>, Infallible>>;
 
     fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        let audit_id = front::audit_id(&mut request);
-        request.extensions_mut().insert(self.user.clone());
-        let server = self.server.clone();
+        if let Some(user) = &self.user {
+            request.extensions_mut().insert(user.clone());
+        }
+        let under_way = Traffic::begin(&self.traffic);
+        let (server, front) = (self.server.clone(), Arc::clone(&self.front));
         Box::pin(async move {
-            let mut response = server.call(request).await;
-            response.headers_mut().entry(&front::AUDIT_ID).or_insert(audit_id);
-            Ok(response)
+            let handler = |request| async move { server.call(request).await };
+            Ok(front.answer(request, under_way, handler).await)
         })
     }
 }

@@ -13,7 +13,7 @@ use super::gzip::Gzip;
 use crate::body::Body;
 
 /// The body of an answer on its way out.
-pub(super) struct Reply {
+pub struct Reply {
     content: Content,
     end: End,
     _under_way: UnderWay,
@@ -39,7 +39,7 @@ pub(super) enum End {
 /// An answer outlasted its request's deadline.
 #[derive(Debug, thiserror::Error)]
 #[error("send the whole answer in time")]
-pub(super) struct Late;
+pub struct Late;
 
 impl Reply {
     pub(super) fn new(

@@ -2,6 +2,7 @@
 
 mod audit;
 mod client;
+mod conformance;
 mod crash;
 mod handover;
 mod hostile;

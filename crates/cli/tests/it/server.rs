@@ -55,21 +55,7 @@ impl Drop for Program {
 impl Ours {
     /// Starts a cluster of this name in a user's home directory, and returns when it is ready.
     pub(crate) fn up(home: &Path, name: &str, args: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kubewright"));
-        command
-            .args(["up", "--name", name, "--output", "json"])
-            .args(args)
-            .current_dir(home)
-            .env("HOME", home)
-            .env_remove("XDG_DATA_HOME")
-            .env_remove("KUBECONFIG")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
-        let mut program = Program::start(&mut command);
-        let output = program.0.stdout.take().expect("a pipe");
-        let mut line = String::new();
-        BufReader::new(output).read_line(&mut line).expect("hear from the cluster");
-        let ready: Value = serde_json::from_str(&line).expect("it is ready");
+        let (program, ready) = up(home, name, args);
         let port = ready["port"].as_u64().and_then(|port| u16::try_from(port).ok());
         let access = Access::new(address(port.expect("a port")), &pki(home, name));
         Ours { program, access }
@@ -157,6 +143,26 @@ impl Upstream {
         }
         Some((program, access))
     }
+}
+
+/// Starts `kubewright up` with a user's home directory; also what it says when it is ready.
+pub(crate) fn up(home: &Path, name: &str, args: &[&str]) -> (Program, Value) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubewright"));
+    command
+        .args(["up", "--name", name, "--output", "json"])
+        .args(args)
+        .current_dir(home)
+        .env("HOME", home)
+        .env_remove("XDG_DATA_HOME")
+        .env_remove("KUBECONFIG")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let mut program = Program::start(&mut command);
+    let output = program.0.stdout.take().expect("a pipe");
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line).expect("hear from the cluster");
+    let ready = serde_json::from_str(&line).expect("it is ready");
+    (program, ready)
 }
 
 /// Gives a cluster that was never up the keys of another, as servers of one cluster have.

@@ -1,5 +1,6 @@
 //! Whole clusters, with and without a socket.
 
+mod conformance;
 mod controllers;
 mod kube_rs;
 

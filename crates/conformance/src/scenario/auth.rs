@@ -45,7 +45,7 @@ async fn a_client_can_ask_who_it_is(cx: Context) -> Result<()> {
 }
 
 async fn a_client_without_credentials_is_anonymous(cx: Context) -> Result<()> {
-    let anonymous = cx.endpoint.without_credentials()?;
+    let anonymous = cx.endpoint.without_credentials();
     let answer = anonymous.send(&Request::get(cx.core("configmaps"))).await?;
     let message = format!(
         "configmaps is forbidden: User \"system:anonymous\" cannot list resource \"configmaps\" in \
@@ -63,7 +63,7 @@ async fn a_client_without_credentials_is_anonymous(cx: Context) -> Result<()> {
 }
 
 async fn a_wrong_token_is_unauthorized(cx: Context) -> Result<()> {
-    let anonymous = cx.endpoint.without_credentials()?;
+    let anonymous = cx.endpoint.without_credentials();
     let request = Request::get(cx.core("configmaps")).bearer("wrong");
     let answer = anonymous.send(&request).await?;
     same(
@@ -118,7 +118,7 @@ async fn service_account_token(cx: &Context, name: &str) -> Result<String> {
 
 async fn a_service_account_gets_a_token(cx: Context) -> Result<()> {
     let token = service_account_token(&cx, "robot").await?;
-    let anonymous = cx.endpoint.without_credentials()?;
+    let anonymous = cx.endpoint.without_credentials();
     let user = who(&anonymous, |request| request.bearer(&token)).await?;
     let name = format!("system:serviceaccount:{}:robot", cx.namespace);
     same("username", &user["username"], json!(name))?;
@@ -292,7 +292,7 @@ async fn a_bound_token_dies_with_its_secret(cx: Context) -> Result<()> {
     let request = json!({ "spec": { "boundObjectRef": bound } });
     let answer = cx.create(&cx.core("serviceaccounts/robot/token"), &request).await?;
     let token = text(&answer, "/status/token").to_owned();
-    let anonymous = cx.endpoint.without_credentials()?;
+    let anonymous = cx.endpoint.without_credentials();
     who(&anonymous, |request| request.bearer(&token)).await?;
     expect(&cx.send(Request::delete(cx.core("secrets/one"))).await?, 200)?;
     let request = Request::get(cx.core("configmaps")).bearer(&token);
@@ -306,7 +306,7 @@ async fn a_token_is_for_its_audiences(cx: Context) -> Result<()> {
     let request = json!({ "spec": { "audiences": ["vault"] } });
     let answer = cx.create(&cx.core("serviceaccounts/robot/token"), &request).await?;
     let token = text(&answer, "/status/token").to_owned();
-    let anonymous = cx.endpoint.without_credentials()?;
+    let anonymous = cx.endpoint.without_credentials();
     let request = Request::get(cx.core("configmaps")).bearer(&token);
     expect(&anonymous.send(&request).await?, 401)?;
     for (audience, expected) in [("vault", json!(true)), ("other", Value::Null)] {
@@ -447,7 +447,7 @@ async fn a_cluster_has_roles_from_the_start(cx: Context) -> Result<()> {
 }
 
 async fn the_first_bindings_let_everyone_look_around(cx: Context) -> Result<()> {
-    let anonymous = cx.endpoint.without_credentials()?;
+    let anonymous = cx.endpoint.without_credentials();
     for (path, expected) in [("/version", 200), ("/livez", 200), ("/api", 403), ("/metrics", 403)] {
         let answer = anonymous.send(&Request::get(path)).await?;
         ensure!(answer.status == expected, "{path}: {answer}");

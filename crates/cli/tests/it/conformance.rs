@@ -1,0 +1,39 @@
+//! Every behaviour that makes a Kubernetes API, over TLS, on disk and on etcd. In memory, without a
+//! socket: the tests of `cluster`.
+
+use std::path::Path;
+
+use kubewright_conformance::endpoint::Endpoint;
+use kubewright_conformance::judge;
+
+use crate::server::{self, Upstream};
+
+/// Scenarios at a time: some of them wait for most of theirs.
+const JOBS: usize = 8;
+
+#[tokio::test]
+async fn the_program_passes_every_scenario_on_disk() {
+    let home = tempfile::tempdir().expect("a directory");
+    check(home.path(), &["--store", "embedded"]).await;
+}
+
+#[tokio::test]
+async fn the_program_passes_every_scenario_on_etcd() {
+    let Some(upstream) = Upstream::find() else { return };
+    let home = tempfile::tempdir().expect("a directory");
+    let etcd = upstream.etcd(&home.path().join("etcd"));
+    check(home.path(), &["--store", &format!("etcd={}", etcd.url)]).await;
+}
+
+async fn check(home: &Path, args: &[&str]) {
+    // The process may hold two cryptographic libraries; rustls wants to be told which one it uses.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let kubeconfig = home.join("config");
+    let mut all = vec!["--port", "0", "--kubeconfig", kubeconfig.to_str().expect("text")];
+    all.extend(args);
+    let (_program, _) = server::up(home, "judged", &all);
+    let endpoint = Endpoint::from_file(&kubeconfig).await.expect("a kubeconfig");
+    let expected = judge::expected_failures("kubewright").expect("a list");
+    let verdict = judge::run(&endpoint, None, &expected, JOBS).await.expect("a verdict");
+    assert!(verdict.is_pass(), "{verdict}");
+}
