@@ -1,6 +1,8 @@
 //! A body becomes an object: decoded in its media type, checked field by field, in normal form,
 //! with defaults, in the version of the request.
 
+pub(crate) mod identity;
+
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use kubewright_apimachinery::builtin;
@@ -11,6 +13,8 @@ use kubewright_apimachinery::schema::{self, Malformed};
 use kubewright_apimachinery::status::Status;
 use kubewright_apimachinery::{json, proto, yaml};
 use serde_json::Value;
+
+use identity::Mismatch;
 
 use crate::options::FieldValidation;
 use crate::refusal::Refusal;
@@ -123,7 +127,9 @@ pub(crate) fn decode(
             unread(&format_args!("couldn't get version/kind; json parse error: {error}"))
         })?,
     };
-    let found = identify(&value, expected.gvk, body)?;
+    let text = || String::from_utf8_lossy(body).into_owned();
+    let found = identity::identify(&value, expected, text)
+        .map_err(|mismatch| unfit(mismatch, &value, expected, body))?;
     let (value, violations) = shape(expected, &found, value, violations)?;
     judge(&violations, &found, kind, validation, warnings)?;
     Ok(value)
@@ -137,47 +143,19 @@ pub(crate) fn decode_yaml(body: &[u8]) -> Result<Decoded, String> {
 
 const INVALID_UTF8: &str = "yaml: invalid leading UTF-8 octet";
 
-/// What the body says it is, where it does not say what was expected.
-fn identify(
-    value: &Value,
-    expected: &GroupVersionKind,
-    body: &[u8],
-) -> Result<GroupVersionKind, Refusal> {
-    let mut found = GroupVersionKind::interpret(value)
-        .map_err(|error| Box::new(Status::unrecognized(&expected.kind, error, body)))?;
-    if found.kind.is_empty() {
-        found.kind.clone_from(&expected.kind);
-    }
-    if found.version.is_empty() {
-        found.group.clone_from(&expected.group);
-        found.version.clone_from(&expected.version);
-    }
-    let same_version = found.group == expected.group && found.version == expected.version;
-    if found.kind == expected.kind && same_version {
-        return Ok(found);
-    }
-    let is_known = builtin::kind(&found.group, &found.version, &found.kind).is_some();
-    // A custom resource of any version of its group is read, then refused.
-    let is_sibling = found.group == expected.group && expected.group.contains('.');
-    if found.kind == expected.kind && (is_known || is_sibling) {
-        return Err(Box::new(Status::bad_request(format!(
+/// The refusal of a body that is not what was expected.
+fn unfit(mismatch: Mismatch, value: &Value, expected: Expected<'_>, body: &[u8]) -> Refusal {
+    let gvk = expected.gvk;
+    match mismatch {
+        Mismatch::Unreadable(why) => Box::new(Status::unrecognized(&gvk.kind, why, body)),
+        Mismatch::Version(found) => Box::new(Status::bad_request(format!(
             "the API version in the data ({}) does not match the expected API version ({})",
             found.api_version(),
-            expected.api_version()
-        ))));
+            gvk.api_version()
+        ))),
+        Mismatch::Kind { found, why } => Box::new(Status::undecodable(&found, &gvk.kind, why)),
+        Mismatch::Name(found) => identity::misnamed(value, &found, gvk),
     }
-    let why = match is_known {
-        // Upstream decodes any kind it knows, and fails to put it where it should go.
-        true => format!(
-            "converting ({}.{}) to ({}.{}): unknown conversion",
-            found.version,
-            found.kind,
-            package(&expected.group),
-            expected.kind
-        ),
-        false => unregistered(&found),
-    };
-    Err(Box::new(Status::undecodable(&found, &expected.kind, why)))
 }
 
 /// What is said of a protobuf message that does not fit what its envelope says it is.
@@ -190,27 +168,10 @@ fn misfit(
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let found = GroupVersionKind::new(group, version, kind);
     let why = match error {
-        proto::DecodeError::UnknownKind { .. } => unregistered(&found),
+        proto::DecodeError::UnknownKind { .. } => identity::unregistered(&found),
         error => error.to_string(),
     };
     Box::new(Status::undecodable(&found, &expected.kind, why))
-}
-
-fn unregistered(found: &GroupVersionKind) -> String {
-    format!(
-        "no kind {} is registered for version {} in scheme {}",
-        json::go_quote(&found.kind),
-        json::go_quote(&found.api_version()),
-        json::go_quote("pkg/api/legacyscheme/scheme.go:30"),
-    )
-}
-
-/// Where upstream has the types of a group that all its versions are converted to.
-fn package(group: &str) -> &str {
-    match group.split('.').next() {
-        Some("") | None => "core",
-        Some(first) => first,
-    }
 }
 
 /// Brings a tree into the form of its kind.
@@ -239,11 +200,7 @@ fn shape(
             value
         }
     };
-    if let Some(object) = value.as_object_mut() {
-        let api_version = expected.gvk.api_version();
-        object.shift_insert(0, "kind".to_owned(), expected.gvk.kind.clone().into());
-        object.shift_insert(1, "apiVersion".to_owned(), api_version.into());
-    }
+    identity::label(&mut value, expected.gvk);
     Ok((value, violations))
 }
 

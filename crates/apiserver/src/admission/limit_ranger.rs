@@ -90,7 +90,8 @@ fn fill(pod: &mut Value, range: &Value) {
     }
     let mut told = Vec::new();
     for (list, called) in [("containers", "container"), ("initContainers", "init container")] {
-        for container in pod["spec"][list].as_array_mut().into_iter().flatten() {
+        let containers = pod["spec"].get_mut(list).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten() {
             let limits = fill_container(container, Side::Limits, &limits);
             let requests = fill_container(container, Side::Requests, &requests);
             for (set, word) in [(requests, "request"), (limits, "limit")] {

@@ -86,7 +86,7 @@ fn schedule(pod: &mut Value, scheduling: &Value) -> Result<(), String> {
             _ => spec["nodeSelector"][key] = wanted.clone(),
         }
     }
-    if let Some(selector) = spec["nodeSelector"].as_object_mut() {
+    if let Some(selector) = spec.get_mut("nodeSelector").and_then(Value::as_object_mut) {
         selector.sort_keys();
     }
     let tolerations = merge(&spec["tolerations"], &scheduling["tolerations"]);

@@ -178,7 +178,8 @@ fn mount_token(spec: &mut Value) {
     };
     let mut is_needed = false;
     for list in ["initContainers", "containers"] {
-        for container in spec[list].as_array_mut().into_iter().flatten() {
+        let containers = spec.get_mut(list).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten() {
             let mounts = list_of(container, "volumeMounts");
             if mounts.iter().any(|mount| mount["mountPath"] == MOUNT_PATH) {
                 continue;

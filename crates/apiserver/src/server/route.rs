@@ -19,6 +19,7 @@ use crate::authn::token;
 use crate::authz::Attributes;
 use crate::body::Body;
 use crate::catalog::Catalog;
+use crate::connect::Connect;
 use crate::crd;
 use crate::delete::{Delete, Deleted};
 use crate::deprecation;
@@ -36,7 +37,7 @@ use crate::options::{DeleteOptions, WriteKind, WriteOptions};
 use crate::pod_actions;
 use crate::read::Reader;
 use crate::refusal::{self, Refusal};
-use crate::resource::Resource;
+use crate::resource::{Origin, Resource};
 use crate::review;
 use crate::scale;
 use crate::services::Services;
@@ -218,7 +219,13 @@ impl Call<'_> {
             Some(part) => self.resource.has_part(part, verb.as_str()),
         };
         if part.is_some_and(|part| !self.resource.knows_part(part)) {
-            return Err(Box::new(Status::generic(404, "", "")));
+            return Err(Box::new(match self.resource.origin {
+                Origin::Builtin(_) => Status::generic(404, "", ""),
+                // Upstream says of the object what is true of its part.
+                Origin::Custom(_) => {
+                    Status::not_found(&self.resource.group_resource(), &self.target.name)
+                }
+            }));
         }
         // What is created gets its name from its body, and what is changed has one.
         let fits = match verb {
@@ -235,6 +242,9 @@ impl Call<'_> {
         self.observed.deprecated(|| deprecation::warning(self.resource).is_some());
         if verb != Verb::Watch {
             self.observed.under_way(!matches!(verb, Verb::Get | Verb::List));
+        }
+        if let Some(connect) = part.and_then(Connect::of) {
+            return self.connect(connect);
         }
         match (verb, part) {
             (Verb::Create, None) if self.target.name.is_empty() => self.create(body).await,
@@ -298,6 +308,14 @@ impl Call<'_> {
         self.is_review()
             .then(|| review::answer(&context, &self.resource.gvk.kind, object))
             .flatten()
+    }
+
+    /// A log, a stream or a proxy.
+    fn connect(&self, connect: Connect) -> Result<Response<Body>, Refusal> {
+        let (store, resource, namespace) = (&self.server.store, self.resource, self.namespace());
+        let container = self.authorized.query.get("container");
+        let answer = connect.answer(store, resource, namespace, &self.target.name, container)?;
+        Ok(answer.map(Body::from))
     }
 
     /// A token of a service account.

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::{Revise, Write};
 use crate::draft::decode_yaml;
+use crate::draft::identity::{self, Mismatch};
 use crate::options::FieldValidation;
 use crate::refusal::Refusal;
 use crate::resource::{Origin, Resource};
@@ -139,6 +140,12 @@ impl Patch {
     fn decode(&self, write: &Write<'_>, patched: Value) -> Result<Value, Refusal> {
         let shown = || match &self.how {
             How::Strategic(patch) => go::plain(&merged_remainder(patch)),
+            // Upstream has custom resources as trees, whose members it sorts.
+            _ if !write.resource.takes_protobuf() => {
+                let mut patched = patched.clone();
+                json::sort_keys(&mut patched);
+                json::to_string(&patched)
+            }
             How::Merge(patch) => json::to_string(&sorted_along(&patched, patch)),
             _ => json::to_string(&patched),
         };
@@ -146,6 +153,10 @@ impl Patch {
             let error = Error::invalid(&Path::new("patch"), shown(), why);
             Box::new(Status::invalid(&GroupKind::new("", ""), "", &[error]))
         };
+        // A strategic merge goes into an object that has its type: what the patch says of it is lost.
+        if !matches!(self.how, How::Strategic(_)) {
+            self.check_identity(write, &patched, &shown, &invalid)?;
+        }
         let mut violations = self.violations.clone();
         let (mut object, unknown) = match &write.resource.origin {
             Origin::Builtin(builtin) => {
@@ -164,6 +175,7 @@ impl Patch {
                 (object, unknown.into_iter().map(Violation::UnspecifiedField).collect())
             }
         };
+        identity::label(&mut object, &write.resource.gvk);
         violations.extend(unknown.iter().map(Violation::to_string));
         if !violations.is_empty() {
             match write.options.validation {
@@ -177,6 +189,38 @@ impl Patch {
         }
         write.resource.default(&mut object);
         Ok(object)
+    }
+
+    /// Refuses an object that a patch has made into something else.
+    fn check_identity(
+        &self,
+        write: &Write<'_>,
+        patched: &Value,
+        shown: &dyn Fn() -> String,
+        invalid: &dyn Fn(String) -> Refusal,
+    ) -> Result<(), Refusal> {
+        let expected = write.resource.expected();
+        let is_builtin = write.resource.takes_protobuf();
+        let outcome = identity::identify(patched, expected, shown);
+        let has_version = patched["apiVersion"].as_str().is_some_and(|text| !text.is_empty());
+        match outcome {
+            Err(Mismatch::Unreadable(why) | Mismatch::Kind { why, .. }) => Err(invalid(why)),
+            // Upstream reads it as a type of its own, whose fields have other names, and so finds
+            // no name in it.
+            Ok(_) if is_builtin && !has_version => write.check_name(&Value::Null),
+            Err(Mismatch::Version(_)) if !is_builtin && !has_version => {
+                let why = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
+                Err(Box::new(Status::internal_error(why)))
+            }
+            // All versions of a built-in kind are one kind.
+            Err(Mismatch::Version(_)) if is_builtin => Ok(()),
+            // A status is patched by itself; nothing else of the object is taken over.
+            Err(Mismatch::Version(_) | Mismatch::Name(_)) if write.part.is_some() => Ok(()),
+            Err(Mismatch::Version(found) | Mismatch::Name(found)) => {
+                Err(identity::misnamed(patched, &found, &write.resource.gvk))
+            }
+            Ok(_) => Ok(()),
+        }
     }
 
     fn apply(

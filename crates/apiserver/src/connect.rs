@@ -1,0 +1,173 @@
+//! Endpoints that lead to a node or a pod: logs, commands, forwarded ports, proxies.
+//!
+//! Nothing is dialled from here. All that upstream finds wrong before it would connect is said in
+//! its words; where nothing is, the client is told that there is nobody to connect to.
+
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use http::Response;
+use kubewright_apimachinery::gvk::GroupResource;
+use kubewright_apimachinery::json;
+use kubewright_apimachinery::status::Status;
+use serde_json::Value;
+
+use crate::document;
+use crate::index::{self, Store};
+use crate::meta;
+use crate::refusal::Refusal;
+use crate::resource::Resource;
+
+/// Where a client wants to be connected to.
+#[derive(Clone, Copy)]
+pub(crate) enum Connect {
+    Log,
+    /// `exec` or `attach`, which are about one container.
+    Stream,
+    PortForward,
+    Proxy,
+}
+
+impl Connect {
+    /// None if a part of an object leads nowhere.
+    pub(crate) fn of(part: &str) -> Option<Self> {
+        match part {
+            "log" => Some(Connect::Log),
+            "exec" | "attach" => Some(Connect::Stream),
+            "portforward" => Some(Connect::PortForward),
+            "proxy" => Some(Connect::Proxy),
+            _ => None,
+        }
+    }
+
+    /// What becomes of the attempt.
+    ///
+    /// # Errors
+    /// Nearly always.
+    pub(crate) fn answer(
+        self,
+        store: &Store,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: &str,
+        container: Option<&str>,
+    ) -> Result<Response<Bytes>, Refusal> {
+        let find = |name: &str| {
+            let found = store.get(resource.key(namespace, name).as_str());
+            let found = found.map(|found| index::object(&found));
+            found.ok_or_else(|| Box::new(Status::not_found(&resource.group_resource(), name)))
+        };
+        match (self, resource.gvk.kind.as_str()) {
+            (Connect::Proxy, "Service") => {
+                find(host(name))?;
+                Err(to_service(store, namespace.unwrap_or_default(), host(name)))
+            }
+            (Connect::Proxy, "Node") => {
+                find(host(name))?;
+                Err(unreachable(host(name)))
+            }
+            (Connect::Proxy, _) => Err(to_pod(&find(host(name))?)),
+            (Connect::Log | Connect::Stream | Connect::PortForward, _) => {
+                self.to_node_of(store, &find(name)?, container)
+            }
+        }
+    }
+
+    /// By way of the node that a pod is on.
+    fn to_node_of(
+        self,
+        store: &Store,
+        pod: &Value,
+        container: Option<&str>,
+    ) -> Result<Response<Bytes>, Refusal> {
+        if !matches!(self, Connect::PortForward) {
+            check_container(pod, container)?;
+        }
+        let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
+        match self {
+            // It has said nothing yet.
+            Connect::Log if node.is_empty() => {
+                return Ok(document::respond("text/plain", String::new()));
+            }
+            _ if node.is_empty() => {
+                let name = meta::text(pod, "name");
+                let why = format!("pod {name} does not have a host assigned");
+                return Err(Box::new(Status::bad_request(why)));
+            }
+            _ => {}
+        }
+        match store.get(&format!("/registry/minions/{node}")) {
+            Some(_) => Err(unreachable(node)),
+            // Upstream takes the node for what was asked for.
+            None => Err(Box::new(Status::not_found(&GroupResource::new("", "pods"), node))),
+        }
+    }
+}
+
+/// Refuses a container that a pod does not have, or no container where there are several.
+fn check_container(pod: &Value, wanted: Option<&str>) -> Result<(), Refusal> {
+    let names = |list: &str| {
+        let containers = pod["spec"][list].as_array().into_iter().flatten();
+        containers.filter_map(|container| container["name"].as_str()).collect::<Vec<_>>()
+    };
+    let main = names("containers");
+    let all = [names("initContainers"), main.clone(), names("ephemeralContainers")].concat();
+    let pod = meta::text(pod, "name");
+    let why = match wanted {
+        None if main.len() == 1 => return Ok(()),
+        Some(name) if all.contains(&name) => return Ok(()),
+        Some(name) => format!("container {name} is not valid for pod {pod}"),
+        None => format!(
+            "a container name must be specified for pod {pod}, choose one of: [{}]",
+            all.join(" ")
+        ),
+    };
+    Err(Box::new(Status::bad_request(why)))
+}
+
+/// A proxy's name for where it leads: `name`, `name:port` or `scheme:name:port`.
+fn host(name: &str) -> &str {
+    let mut parts = name.split(':');
+    match (parts.next(), parts.next(), parts.next()) {
+        (_, Some(host), Some(_)) => host,
+        (Some(host), _, _) => host,
+        _ => name,
+    }
+}
+
+fn to_pod(pod: &Value) -> Refusal {
+    let address = pod["status"]["podIP"].as_str().unwrap_or_default();
+    let is_global = address.parse::<IpAddr>().is_ok_and(|address| {
+        let is_local = match address {
+            IpAddr::V4(address) => address.is_link_local() || address.is_broadcast(),
+            IpAddr::V6(address) => address.is_unicast_link_local(),
+        };
+        !is_local && !address.is_loopback() && !address.is_multicast() && !address.is_unspecified()
+    });
+    match is_global {
+        true => unreachable(address),
+        false => Box::new(Status::bad_request("address not allowed")),
+    }
+}
+
+fn to_service(store: &Store, namespace: &str, name: &str) -> Refusal {
+    let endpoints = store.get(&format!("/registry/services/endpoints/{namespace}/{name}"));
+    let Some(endpoints) = endpoints else {
+        return Box::new(Status::not_found(&GroupResource::new("", "services"), name));
+    };
+    let endpoints = index::object(&endpoints);
+    let mut subsets = endpoints["subsets"].as_array().into_iter().flatten();
+    let addresses = subsets.find_map(|subset| subset["addresses"].as_array()?.first());
+    match addresses.and_then(|address| address["ip"].as_str()) {
+        Some(address) => unreachable(address),
+        None => {
+            let why = format!("no endpoints available for service {}", json::go_quote(name));
+            Box::new(Status::service_unavailable(why))
+        }
+    }
+}
+
+fn unreachable(host: &str) -> Refusal {
+    let why = format!("{host} cannot be reached: this server does not connect to nodes or pods");
+    Box::new(Status::service_unavailable(why))
+}
