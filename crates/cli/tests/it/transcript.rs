@@ -49,6 +49,36 @@ fn there_is_what_there_is_on_upstream() {
     check("discovery");
 }
 
+#[test]
+fn objects_are_shown_in_every_form_as_on_upstream() {
+    check("shown");
+}
+
+#[test]
+fn workloads_are_declared_described_and_scaled_as_on_upstream() {
+    check("workloads");
+}
+
+#[test]
+fn nodes_and_volumes_are_kept_as_on_upstream() {
+    check("nodes");
+}
+
+#[test]
+fn deletions_cascade_wait_and_are_told_as_on_upstream() {
+    check("deletion");
+}
+
+#[test]
+fn own_kinds_follow_their_schema_as_on_upstream() {
+    check("schema");
+}
+
+#[test]
+fn mistakes_are_refused_in_the_words_of_upstream() {
+    check("wrong");
+}
+
 fn check(name: &str) {
     let Some(kubectl) = kubectl() else {
         eprintln!("skipped: there is no kubectl; `cargo xtask upstream build` makes one");
@@ -166,13 +196,14 @@ static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| \+0000 UTC)", "<time>"),
         (r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "<time>"),
         (r#"((?:resourceVersion|Resource Version)\\?"?: *\\?"?)\d+"#, "$1<version>"),
-        (r"(\S {2,})(\d+[smhd](\d+[smhd])?|<invalid>|<unknown>)( |$)", "$1<age>$4"),
         (r"127\.0\.0\.1:\d+", "<server>"),
         (r"\b10\.0\.0\.\d+\b", "<ip>"),
         (r"eyJ[\w-]+\.[\w-]+\.[\w-]+", "<token>"),
         (r"kube-api-access-\w{5}", "kube-api-access-<random>"),
         (r":3\d{4}/", ":<port>/"),
         (r"(?i)(nodePort.*?)\b3\d{4}\b", "$1<port>"),
+        // Named by how the program was built.
+        (r#"in scheme \S+"#, "in scheme <scheme>"),
         (r"(v\d+\.\d+\.\d+)\+kubewright", "$1"),
     ]
     .map(|(pattern, mask)| (Regex::new(pattern).expect("a pattern"), mask))
@@ -182,6 +213,11 @@ static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 /// Columns are as wide as their widest value, ages among them.
 static PADDING: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\S) {2,}").expect("a pattern"));
 
+/// What a column of ages holds.
+static AGE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(\d+[smhd](\d+[smhd])?|<invalid>|<unknown>)( |$)").expect("a pattern")
+});
+
 fn mask(printed: &str) -> Vec<String> {
     let mask_line = |line: &str| {
         let masked = MASKS.iter().fold(line.to_owned(), |line, (mask, with)| {
@@ -189,7 +225,10 @@ fn mask(printed: &str) -> Vec<String> {
         });
         let narrow =
             PADDING.replace_all(&masked, |found: &Captures<'_>| format!("{}  ", &found[1]));
-        narrow.trim_end().to_owned()
+        let (name, columns) = narrow.split_once("  ").unwrap_or((&narrow, ""));
+        let columns: String =
+            columns.split("  ").map(|cell| format!("  {}", AGE.replace(cell, "<age>$3"))).collect();
+        format!("{name}{columns}").trim_end().to_owned()
     };
     printed.trim_end().lines().map(mask_line).collect()
 }
@@ -209,6 +248,8 @@ fn difference(recorded: &str, seen: &str) -> String {
 fn masks_hide_what_must_differ_and_nothing_else() {
     let check = |printed: &str, masked: &str| assert_eq!(mask(printed), [masked]);
     check("web   2/2     3m5s", "web  2/2  <age>");
+    check("once   0/1   5s         7d2h", "once  0/1  <age>  <age>");
+    check("  Normal  Seen  5s (x3 over 9m)  me", "  Normal  Seen  <age> (x3 over 9m)  me");
     check("  resourceVersion: \"12\"", "  resourceVersion: \"<version>\"");
     check("Tolerations:   a:NoExecute for 300s", "Tolerations:  a:NoExecute for 300s");
     check("uid: 8d5f7a52-0c2e-4d0a-9d3e-0a1b2c3d4e5f", "uid: <uid>");

@@ -222,8 +222,9 @@ Who may do what.
   $ kubectl get secrets --as=jane
   Error from server (Forbidden): secrets is forbidden: User "jane" cannot list resource "secrets" in API group "" in the namespace "access": RBAC: role.rbac.authorization.k8s.io "absent" not found
   [1]
-  $ kubectl get nodes --as=jane
-  No resources found
+  $ kubectl get node absent --as=jane
+  Error from server (NotFound): nodes "absent" not found
+  [1]
   $ kubectl get namespaces --as=jane
   Error from server (Forbidden): namespaces is forbidden: User "jane" cannot list resource "namespaces" in API group "" at the cluster scope
   [1]
@@ -319,6 +320,258 @@ Who may do what.
   * spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified
   * spec.user: Invalid value: "": at least one of user or group must be specified
   [1]
+
+Nobody gives more than they have.
+
+  $ kubectl create rolebinding eve --clusterrole=admin --user=eve
+  rolebinding.rbac.authorization.k8s.io/eve created
+  $ kubectl create role more --verb=get --resource=nodes --as=eve
+  Error from server (Forbidden): roles.rbac.authorization.k8s.io "more" is forbidden: user "eve" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:
+  {APIGroups:[""], Resources:["nodes"], Verbs:["get"]}
+  [1]
+  $ kubectl create role more --verb=get,list --resource=secrets --as=eve
+  role.rbac.authorization.k8s.io/more created
+  $ kubectl create role all --verb='*' --resource='*' --as=eve
+  Error from server (Forbidden): roles.rbac.authorization.k8s.io "all" is forbidden: user "eve" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:
+  {APIGroups:[""], Resources:["*"], Verbs:["*"]}
+  [1]
+  $ kubectl create rolebinding all --clusterrole=cluster-admin --user=eve --as=eve
+  error: failed to create rolebinding: rolebindings.rbac.authorization.k8s.io "all" is forbidden: user "eve" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:
+  {APIGroups:["*"], Resources:["*"], Verbs:["*"]}
+  {NonResourceURLs:["*"], Verbs:["*"]}
+  [1]
+  $ kubectl create rolebinding view --clusterrole=view --user=joe --as=eve
+  rolebinding.rbac.authorization.k8s.io/view created
+  $ kubectl create clusterrole transcript-more --verb=get --resource=pods --as=eve
+  Error from server (Forbidden): clusterroles.rbac.authorization.k8s.io is forbidden: User "eve" cannot create resource "clusterroles" in API group "rbac.authorization.k8s.io" at the cluster scope
+  [1]
+  $ kubectl auth can-i create rolebindings --as=eve; kubectl auth can-i escalate roles --as=eve; kubectl auth can-i bind clusterroles --as=eve
+  yes
+  no
+  Warning: resource 'clusterroles' is not namespace scoped in group 'rbac.authorization.k8s.io'
+  |
+  no
+  [1]
+  $ kubectl auth can-i list pods --as=eve -n default
+  no
+  [1]
+  $ kubectl auth can-i list pods --subresource=log --as=eve
+  yes
+  $ kubectl auth can-i get pods --as=joe --quiet; echo $?
+  0
+  $ kubectl auth can-i
+  error: you must specify two arguments: verb resource or verb resource/resourceName.
+  See 'kubectl auth can-i -h' for help and examples.
+  [1]
+  $ kubectl auth can-i get pods/one --as=joe
+  yes
+  $ kubectl auth can-i use podsecuritypolicies.policy --as=joe
+  Warning: the server doesn't have a resource type 'podsecuritypolicies' in group 'policy'
+  |
+  no
+  [1]
+  $ kubectl auth can-i get nodes --as=joe
+  Warning: resource 'nodes' is not namespace scoped
+  |
+  no
+  [1]
+  $ kubectl auth can-i --list --as=joe | sort
+                                                  [/api/*]  []  [get]
+                                                  [/api]  []  [get]
+                                                  [/apis/*]  []  [get]
+                                                  [/apis]  []  [get]
+                                                  [/healthz]  []  [get]
+                                                  [/healthz]  []  [get]
+                                                  [/livez]  []  [get]
+                                                  [/livez]  []  [get]
+                                                  [/openapi/*]  []  [get]
+                                                  [/openapi]  []  [get]
+                                                  [/readyz]  []  [get]
+                                                  [/readyz]  []  [get]
+                                                  [/version/]  []  [get]
+                                                  [/version/]  []  [get]
+                                                  [/version]  []  [get]
+                                                  [/version]  []  [get]
+  Resources  Non-Resource URLs  Resource Names  Verbs
+  bindings  []  []  [get list watch]
+  configmaps  []  []  [get list watch]
+  controllerrevisions.apps  []  []  [get list watch]
+  cronjobs.batch  []  []  [get list watch]
+  cronjobs.batch/status  []  []  [get list watch]
+  daemonsets.apps  []  []  [get list watch]
+  daemonsets.apps/status  []  []  [get list watch]
+  daemonsets.extensions  []  []  [get list watch]
+  daemonsets.extensions/status  []  []  [get list watch]
+  deployments.apps  []  []  [get list watch]
+  deployments.apps/scale  []  []  [get list watch]
+  deployments.apps/status  []  []  [get list watch]
+  deployments.extensions  []  []  [get list watch]
+  deployments.extensions/scale  []  []  [get list watch]
+  deployments.extensions/status  []  []  [get list watch]
+  endpoints  []  []  [get list watch]
+  endpointslices.discovery.k8s.io  []  []  [get list watch]
+  events  []  []  [get list watch]
+  events.events.k8s.io  []  []  [get list watch]
+  horizontalpodautoscalers.autoscaling  []  []  [get list watch]
+  horizontalpodautoscalers.autoscaling/status  []  []  [get list watch]
+  ingresses.extensions  []  []  [get list watch]
+  ingresses.extensions/status  []  []  [get list watch]
+  ingresses.networking.k8s.io  []  []  [get list watch]
+  ingresses.networking.k8s.io/status  []  []  [get list watch]
+  jobs.batch  []  []  [get list watch]
+  jobs.batch/status  []  []  [get list watch]
+  limitranges  []  []  [get list watch]
+  namespaces  []  []  [get list watch]
+  namespaces/status  []  []  [get list watch]
+  networkpolicies.extensions  []  []  [get list watch]
+  networkpolicies.networking.k8s.io  []  []  [get list watch]
+  persistentvolumeclaims  []  []  [get list watch]
+  persistentvolumeclaims/status  []  []  [get list watch]
+  poddisruptionbudgets.policy  []  []  [get list watch]
+  poddisruptionbudgets.policy/status  []  []  [get list watch]
+  pods  []  []  [get list watch]
+  pods/log  []  []  [get list watch]
+  pods/status  []  []  [get list watch]
+  replicasets.apps  []  []  [get list watch]
+  replicasets.apps/scale  []  []  [get list watch]
+  replicasets.apps/status  []  []  [get list watch]
+  replicasets.extensions  []  []  [get list watch]
+  replicasets.extensions/scale  []  []  [get list watch]
+  replicasets.extensions/status  []  []  [get list watch]
+  replicationcontrollers  []  []  [get list watch]
+  replicationcontrollers.extensions/scale  []  []  [get list watch]
+  replicationcontrollers/scale  []  []  [get list watch]
+  replicationcontrollers/status  []  []  [get list watch]
+  resourceclaims.resource.k8s.io  []  []  [get list watch]
+  resourceclaims.resource.k8s.io/status  []  []  [get list watch]
+  resourceclaimtemplates.resource.k8s.io  []  []  [get list watch]
+  resourcequotas  []  []  [get list watch]
+  resourcequotas/status  []  []  [get list watch]
+  selfsubjectaccessreviews.authorization.k8s.io  []  []  [create]
+  selfsubjectreviews.authentication.k8s.io  []  []  [create]
+  selfsubjectrulesreviews.authorization.k8s.io  []  []  [create]
+  serviceaccounts  []  []  [get list watch]
+  services  []  []  [get list watch]
+  services/status  []  []  [get list watch]
+  statefulsets.apps  []  []  [get list watch]
+  statefulsets.apps/scale  []  []  [get list watch]
+  statefulsets.apps/status  []  []  [get list watch]
+  $ kubectl auth can-i --list --as=eve -n default | sort
+                                                  [/api/*]  []  [get]
+                                                  [/api]  []  [get]
+                                                  [/apis/*]  []  [get]
+                                                  [/apis]  []  [get]
+                                                  [/healthz]  []  [get]
+                                                  [/healthz]  []  [get]
+                                                  [/livez]  []  [get]
+                                                  [/livez]  []  [get]
+                                                  [/openapi/*]  []  [get]
+                                                  [/openapi]  []  [get]
+                                                  [/readyz]  []  [get]
+                                                  [/readyz]  []  [get]
+                                                  [/version/]  []  [get]
+                                                  [/version/]  []  [get]
+                                                  [/version]  []  [get]
+                                                  [/version]  []  [get]
+  Resources  Non-Resource URLs  Resource Names  Verbs
+  selfsubjectaccessreviews.authorization.k8s.io  []  []  [create]
+  selfsubjectreviews.authentication.k8s.io  []  []  [create]
+  selfsubjectrulesreviews.authorization.k8s.io  []  []  [create]
+  $ kubectl get pods --as=joe --as-group=system:masters
+  No resources found in access namespace.
+  $ kubectl get pods --as=system:serviceaccount:access:default
+  Error from server (Forbidden): pods is forbidden: User "system:serviceaccount:access:default" cannot list resource "pods" in API group "" in the namespace "access"
+  [1]
+  $ kubectl get nodes --as=system:serviceaccount:access:default
+  Error from server (Forbidden): nodes is forbidden: User "system:serviceaccount:access:default" cannot list resource "nodes" in API group "" at the cluster scope
+  [1]
+  $ kubectl auth whoami --as=system:serviceaccount:access:default
+  ATTRIBUTE  VALUE
+  Username  system:serviceaccount:access:default
+  Groups  [system:serviceaccounts system:serviceaccounts:access system:authenticated]
+  $ kubectl auth whoami --as=system:anonymous
+  error: the selfsubjectreviews API is not enabled in the cluster or you do not have permission to call it
+  [1]
+  $ kubectl get configmaps --as=eve --as-group=system:unauthenticated -o name
+  configmap/b
+  configmap/kube-root-ca.crt
+  $ kubectl auth can-i impersonate users --as=eve
+  no
+  [1]
+  $ kubectl get pods --as=joe --as-uid=1 -v=0
+  No resources found in access namespace.
+  $ kubectl describe clusterrole view | head -20
+  Name:  view
+  Labels:  kubernetes.io/bootstrapping=rbac-defaults
+                rbac.authorization.k8s.io/aggregate-to-edit=true
+  Annotations:  rbac.authorization.kubernetes.io/autoupdate: true
+  PolicyRule:
+    Resources  Non-Resource URLs  Resource Names  Verbs
+    ---------  -----------------  --------------  -----
+    bindings  []  []  [get list watch]
+    configmaps  []  []  [get list watch]
+    endpoints  []  []  [get list watch]
+    events  []  []  [get list watch]
+    limitranges  []  []  [get list watch]
+    namespaces/status  []  []  [get list watch]
+    namespaces  []  []  [get list watch]
+    persistentvolumeclaims/status  []  []  [get list watch]
+    persistentvolumeclaims  []  []  [get list watch]
+    pods/log  []  []  [get list watch]
+    pods/status  []  []  [get list watch]
+    pods  []  []  [get list watch]
+    replicationcontrollers/scale  []  []  [get list watch]
+  $ kubectl describe clusterrolebinding cluster-admin
+  Name:  cluster-admin
+  Labels:  kubernetes.io/bootstrapping=rbac-defaults
+  Annotations:  rbac.authorization.kubernetes.io/autoupdate: true
+  Role:
+    Kind:  ClusterRole
+    Name:  cluster-admin
+  Subjects:
+    Kind  Name  Namespace
+    ----  ----  ---------
+    Group  system:masters
+  $ kubectl create clusterrolebinding transcript-view --clusterrole=view --group=readers
+  clusterrolebinding.rbac.authorization.k8s.io/transcript-view created
+  $ kubectl get secrets --as=x --as-group=readers
+  Error from server (Forbidden): secrets is forbidden: User "x" cannot list resource "secrets" in API group "" in the namespace "access"
+  [1]
+  $ kubectl get configmaps --as=x --as-group=readers -o name
+  configmap/b
+  configmap/kube-root-ca.crt
+  $ kubectl delete clusterrolebinding transcript-view
+  clusterrolebinding.rbac.authorization.k8s.io "transcript-view" deleted
+  $ kubectl auth reconcile --remove-extra-permissions -f - <<'END'
+  > apiVersion: rbac.authorization.k8s.io/v1
+  > kind: Role
+  > metadata: {name: more}
+  > rules: []
+  > END
+  error: resource name may not be empty
+  [1]
+  $ kubectl get role more -o yaml
+  apiVersion: rbac.authorization.k8s.io/v1
+  kind: Role
+  metadata:
+    creationTimestamp: "<time>"
+    name: more
+    namespace: access
+    resourceVersion: "<version>"
+    uid: <uid>
+  rules:
+  - apiGroups:
+    - ""
+    resources:
+    - secrets
+    verbs:
+    - get
+    - list
+  $ kubectl config view --minify -o jsonpath='{.contexts[0].context.namespace}{"\n"}'
+  access
+  $ kubectl config current-context | wc -w
+  1
+
   $ kubectl delete clusterrole transcript-all transcript-sum; kubectl delete clusterrolebinding transcript-all
   clusterrole.rbac.authorization.k8s.io "transcript-all" deleted
   clusterrole.rbac.authorization.k8s.io "transcript-sum" deleted

@@ -303,10 +303,11 @@ Kinds of one's own.
   $ kubectl patch ship fram -p '{"spec":{"crew":8}}'
   error: application/strategic-merge-patch+json is not supported by transcript.example.com/v1, Kind=Ship: the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml
   [1]
-  $ kubectl patch ship fram --type=merge -p '{"spec":{"crew":0,"port":"Rome"}}'
-  The Ship "fram" is invalid:
-  * spec.crew: Invalid value: 0: spec.crew in body should be greater than or equal to 1
-  * spec.port: Unsupported value: "Rome": supported values: "Oslo", "Kiel"
+  $ kubectl patch ship fram --type=merge -p '{"spec":{"crew":0}}'
+  The Ship "fram" is invalid: spec.crew: Invalid value: 0: spec.crew in body should be greater than or equal to 1
+  [1]
+  $ kubectl patch ship fram --type=merge -p '{"spec":{"port":"Rome"}}'
+  The Ship "fram" is invalid: spec.port: Unsupported value: "Rome": supported values: "Oslo", "Kiel"
   [1]
   $ kubectl label ship fram a=b && kubectl annotate ship fram c=d
   ship.transcript.example.com/fram labeled
