@@ -4,15 +4,23 @@
 //! A scenario sees the endpoint only through requests and gets a namespace and an API group of its
 //! own. It asserts what upstream does, exactly: one that fails on upstream is a wrong scenario.
 
+mod admission;
 mod apply;
 mod auth;
 mod crd_schema;
 mod crds;
 mod deletes;
 mod documents;
+mod garbage;
+mod kinds;
+mod namespaces;
 mod own_objects;
 mod patches;
+mod pod_admission;
+mod protobuf;
+mod quotas;
 mod reads;
+mod services;
 mod watches;
 mod wire;
 mod wire_forms;
@@ -47,6 +55,7 @@ pub fn all() -> Vec<Scenario> {
     [
         wire::SCENARIOS,
         wire_forms::SCENARIOS,
+        protobuf::SCENARIOS,
         documents::SCENARIOS,
         reads::SCENARIOS,
         watches::SCENARIOS,
@@ -58,6 +67,13 @@ pub fn all() -> Vec<Scenario> {
         crd_schema::SCENARIOS,
         auth::SCENARIOS,
         own_objects::SCENARIOS,
+        kinds::SCENARIOS,
+        services::SCENARIOS,
+        admission::SCENARIOS,
+        pod_admission::SCENARIOS,
+        quotas::SCENARIOS,
+        namespaces::SCENARIOS,
+        garbage::SCENARIOS,
     ]
     .concat()
 }
@@ -137,6 +153,20 @@ impl Context {
         self.create(&self.core("configmaps"), &config_map(name)).await
     }
 
+    /// Waits until pods can be created, which all have an account.
+    async fn wait_for_account(&self) -> Result<()> {
+        let account = Request::get(self.core("serviceaccounts/default"));
+        self.endpoint.poll(&account, PATIENCE, |answer| answer.status == 200).await?;
+        Ok(())
+    }
+
+    /// Takes all finalizers from an object.
+    async fn release(&self, path: &str) -> Result<()> {
+        let patch = json!({ "metadata": { "finalizers": null } });
+        expect(&self.send(Request::merge_patch(path, &patch)).await?, 200)?;
+        Ok(())
+    }
+
     async fn watch(&self, target: String) -> Result<Watch> {
         self.endpoint.watch(&Request::get(target)).await
     }
@@ -200,6 +230,21 @@ fn config_map(name: &str) -> Value {
         "metadata": { "name": name },
         "data": { "key": "value" },
     })
+}
+
+/// A pod that nobody runs.
+fn pod(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": { "name": name },
+        "spec": { "containers": [{ "name": "main", "image": "example.com/image" }] },
+    })
+}
+
+/// Whether somebody has asked for the end of an object that is there.
+fn is_deleting(answer: &Answer) -> bool {
+    answer.json().is_ok_and(|object| !text(&object, "/metadata/deletionTimestamp").is_empty())
 }
 
 /// A schema that lets everything be.

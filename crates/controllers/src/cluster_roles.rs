@@ -76,12 +76,15 @@ impl ClusterRoles {
         let roles = self.api.list(&ListParams::default()).await?;
         let parameters = PatchParams::apply(MANAGER).force();
         for (name, rules) in plan(&roles.items) {
-            let sum = json!({
+            let mut sum = json!({
                 "apiVersion": "rbac.authorization.k8s.io/v1",
                 "kind": "ClusterRole",
                 "metadata": { "name": name },
-                "rules": rules,
             });
+            // A sum of nothing has no rules, rather than an empty list of them.
+            if !rules.is_empty() {
+                sum["rules"] = json!(rules);
+            }
             self.api.patch(name, &parameters, &Patch::Apply(&sum)).await?;
         }
         Ok(())

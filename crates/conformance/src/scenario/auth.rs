@@ -25,6 +25,7 @@ scenarios! { "auth":
     a_review_must_ask_something [S2],
     selectors_of_a_review_are_checked [S2],
     a_binding_needs_the_rules_it_gives [S2],
+    a_role_can_be_the_sum_of_others [S2],
     a_cluster_has_roles_from_the_start [S4],
     the_first_bindings_let_everyone_look_around [S4],
 }
@@ -456,5 +457,43 @@ async fn the_first_bindings_let_everyone_look_around(cx: Context) -> Result<()> 
         let answer = cx.send(Request::get(path).impersonate("someone")).await?;
         ensure!(answer.status == expected, "{path}: {answer}");
     }
+    Ok(())
+}
+
+async fn a_role_can_be_the_sum_of_others(cx: Context) -> Result<()> {
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    let label = format!("{}.kubewright.dev/part", cx.namespace);
+    let rule =
+        |resource: &str| json!({ "apiGroups": [""], "resources": [resource], "verbs": ["get"] });
+    let part = |name: &str, rules: Value| {
+        let name = format!("{}-{name}", cx.namespace);
+        json!({ "metadata": { "name": name, "labels": { &label: "yes" } }, "rules": rules })
+    };
+    let selector = json!({ "matchLabels": { &label: "yes" } });
+    let sum = json!({
+        "metadata": { "name": format!("{}-sum", cx.namespace) },
+        "aggregationRule": { "clusterRoleSelectors": [selector] },
+        // What somebody wrote here does not last.
+        "rules": [rule("nodes")],
+    });
+    cx.create(roles, &part("b", json!([rule("secrets"), rule("pods")]))).await?;
+    cx.create(roles, &part("a", json!([rule("pods")]))).await?;
+    cx.create(roles, &sum).await?;
+    let path = format!("{roles}/{}", text(&sum, "/metadata/name"));
+    let wait_for = async |rules: Value| {
+        let is_sum = |role: Value| role["rules"] == rules;
+        let get = Request::get(&path);
+        cx.endpoint.poll(&get, PATIENCE, |answer| answer.json().is_ok_and(is_sum)).await
+    };
+    wait_for(json!([rule("pods"), rule("secrets")])).await?;
+    let names = ["a", "b"].map(|name| format!("{roles}/{}-{name}", cx.namespace));
+    let patch = json!({ "rules": [rule("events")] });
+    expect(&cx.send(Request::merge_patch(&names[0], &patch)).await?, 200)?;
+    wait_for(json!([rule("events"), rule("secrets"), rule("pods")])).await?;
+    expect(&cx.send(Request::delete(&names[1])).await?, 200)?;
+    wait_for(json!([rule("events")])).await?;
+    expect(&cx.send(Request::delete(&names[0])).await?, 200)?;
+    wait_for(Value::Null).await?;
+    expect(&cx.send(Request::delete(&path)).await?, 200)?;
     Ok(())
 }
