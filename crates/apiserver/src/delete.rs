@@ -178,35 +178,24 @@ impl Delete<'_> {
 
     fn check_preconditions(&self, name: &str, live: &Value) -> Result<(), Refusal> {
         let Some(expected) = &self.options.preconditions else { return Ok(()) };
-        // Upstream names the kind where the resource should be.
-        let kind = GroupResource::new(self.resource.gvk.group.clone(), &self.resource.gvk.kind);
-        let (kind, special) = match self.is_special() {
-            true => (self.resource.group_resource(), true),
-            false => (kind, false),
+        if !self.is_special() {
+            // Upstream names the kind where the resource should be.
+            let gvk = &self.resource.gvk;
+            return expected.check(&GroupResource::new(gvk.group.clone(), &gvk.kind), live);
+        }
+        let conflict = |what: &str, expected: &str, found: &str| {
+            let why = format!(
+                "Precondition failed: {what} in precondition: {expected}, {what} in object meta: \
+                 {found}"
+            );
+            Err(Box::new(Status::conflict(&self.resource.group_resource(), name, why)))
         };
-        let conflict = |why: String| Err(Box::new(Status::conflict(&kind, name, why)));
         let (uid, version) = (meta::text(live, "uid"), meta::text(live, "resourceVersion"));
         match (&expected.uid, &expected.resource_version) {
-            (Some(expected), _) if expected != uid => conflict(match special {
-                true => format!(
-                    "Precondition failed: UID in precondition: {expected}, UID in object meta: \
-                     {uid}"
-                ),
-                false => format!(
-                    "the UID in the precondition ({expected}) does not match the UID in record \
-                     ({uid}). The object might have been deleted and then recreated"
-                ),
-            }),
-            (_, Some(expected)) if expected != version => conflict(match special {
-                true => format!(
-                    "Precondition failed: ResourceVersion in precondition: {expected}, \
-                     ResourceVersion in object meta: {version}"
-                ),
-                false => format!(
-                    "the ResourceVersion in the precondition ({expected}) does not match the \
-                     ResourceVersion in record ({version}). The object might have been modified"
-                ),
-            }),
+            (Some(expected), _) if expected != uid => conflict("UID", expected, uid),
+            (_, Some(expected)) if expected != version => {
+                conflict("ResourceVersion", expected, version)
+            }
             _ => Ok(()),
         }
     }

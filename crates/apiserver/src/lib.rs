@@ -35,6 +35,8 @@ mod pod_actions;
 mod query;
 pub mod read;
 mod refusal;
+#[cfg(test)]
+mod replay;
 pub mod resource;
 pub mod review;
 mod scale;

@@ -2,7 +2,7 @@
 
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::gvk::GroupKind;
+use kubewright_apimachinery::gvk::{GroupKind, GroupResource};
 use kubewright_apimachinery::name::object_meta;
 use kubewright_apimachinery::status::Status;
 use kubewright_apimachinery::{apply, json, proto, yaml};
@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::draft::{Media, decode_yaml};
+use crate::meta;
 use crate::query::Query;
 use crate::refusal::Refusal;
 
@@ -103,6 +104,26 @@ pub(crate) struct DeleteOptions {
 pub(crate) struct Preconditions {
     pub(crate) uid: Option<String>,
     pub(crate) resource_version: Option<String>,
+}
+
+impl Preconditions {
+    /// Refuses an object that is not the one that was meant.
+    pub(crate) fn check(&self, kind: &GroupResource, live: &Value) -> Result<(), Refusal> {
+        let conflict =
+            |why: String| Err(Box::new(Status::conflict(kind, meta::text(live, "name"), why)));
+        let (uid, version) = (meta::text(live, "uid"), meta::text(live, "resourceVersion"));
+        match (&self.uid, &self.resource_version) {
+            (Some(expected), _) if expected != uid => conflict(format!(
+                "the UID in the precondition ({expected}) does not match the UID in record \
+                 ({uid}). The object might have been deleted and then recreated"
+            )),
+            (_, Some(expected)) if expected != version => conflict(format!(
+                "the ResourceVersion in the precondition ({expected}) does not match the \
+                 ResourceVersion in record ({version}). The object might have been modified"
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl DeleteOptions {

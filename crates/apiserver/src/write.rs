@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::admission::{Admission, Admitted, Attributes, Operation};
 use crate::allocate::Reserved;
 use crate::encode;
-use crate::index::{self, Store, Stored};
+use crate::index::{self, Index, Store, Stored};
 use crate::kinds::Context;
 use crate::meta;
 use crate::options::WriteOptions;
@@ -245,8 +245,22 @@ impl Write<'_> {
         })
     }
 
+    /// Lets the plugins change and judge an object that is about something else and not stored.
+    /// Whether it makes sense is `check`ed in between.
+    pub(crate) async fn admit_action(
+        &self,
+        mut action: Value,
+        check: impl FnOnce(&Value) -> Result<(), Refusal>,
+    ) -> Result<Admitted, Refusal> {
+        self.settle(&mut action)?;
+        let attributes = self.attributes(Operation::Create, self.name, None);
+        self.admission.mutate(&attributes, &mut action).await?;
+        check(&action)?;
+        self.admission.judge(&attributes, action).await
+    }
+
     /// Changes an object as the server itself wants it: nobody is asked whether that is allowed.
-    pub(crate) async fn amend(&self, revise: &dyn Revise) -> Result<(), Refusal> {
+    pub(crate) async fn amend(&self, revise: &dyn Revise) -> Result<Updated<Index>, Refusal> {
         let key = self.resource.key(self.namespace, self.name);
         let decide = |current: Option<Stored>| {
             let key = &key;
@@ -263,7 +277,7 @@ impl Write<'_> {
                 Ok(Change::Put { value, ttl, durability })
             }
         };
-        self.store.update(&key, decide).await.map(|_| ()).map_err(refusal::of_update)
+        self.store.update(&key, decide).await.map_err(refusal::of_update)
     }
 
     fn check_uid(&self, key: &Key, live: &Value, revise: &dyn Revise) -> Result<(), Refusal> {

@@ -21,7 +21,7 @@ async fn with_account() -> Server {
     server
 }
 
-pub(super) async fn create(server: &Server, path: &str, object: Value) -> Value {
+async fn create(server: &Server, path: &str, object: Value) -> Value {
     let (code, created) = ask(server, &format!("POST {path}"), object).await;
     assert_eq!(code, 201, "{created}");
     created
@@ -381,12 +381,7 @@ async fn a_service_takes_its_endpoints_along() {
 }
 
 /// The status code, the warnings and the body that a user is answered with.
-pub(super) async fn ask_by(
-    server: &Server,
-    user: User,
-    line: &str,
-    body: Value,
-) -> (u16, Vec<String>, Value) {
+async fn ask_by(server: &Server, user: User, line: &str, body: Value) -> (u16, Vec<String>, Value) {
     let (method, path) = line.split_once(' ').expect("a method and a path");
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let request = Request::builder()
@@ -404,7 +399,7 @@ pub(super) async fn ask_by(
     (code, warnings, serde_json::from_slice(&body).unwrap_or_default())
 }
 
-pub(super) fn admin() -> User {
+fn admin() -> User {
     User::new("admin", ["system:masters".to_owned()])
 }
 

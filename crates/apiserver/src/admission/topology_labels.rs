@@ -1,4 +1,5 @@
-//! PodTopologyLabels: a pod that is created on a node learns in which zone and region it is.
+//! PodTopologyLabels: a pod that is created on a node, or bound to one, learns in which zone and
+//! region it is.
 
 use serde_json::Value;
 
@@ -10,16 +11,21 @@ const LABELS: [&str; 2] = ["topology.kubernetes.io/region", "topology.kubernetes
 pub(super) fn admit(
     scene: &Scene<'_>,
     attributes: &Attributes<'_>,
-    pod: &mut Value,
+    object: &mut Value,
 ) -> Result<(), Refusal> {
-    let node = text(&pod["spec"]["nodeName"]);
-    if !attributes.creates() || node.is_empty() {
+    let node = match attributes.part {
+        None if attributes.creates() => text(&object["spec"]["nodeName"]),
+        // What a binding says of a pod's metadata becomes the pod's.
+        Some("binding") if object["target"]["kind"] == "Node" => text(&object["target"]["name"]),
+        _ => "",
+    };
+    if node.is_empty() {
         return Ok(());
     }
     let Some(node) = scene.get(&format!("/registry/minions/{node}")) else { return Ok(()) };
     for label in LABELS {
         if let Some(value) = node["metadata"]["labels"].get(label) {
-            put_meta(pod, "labels", label, text(value));
+            put_meta(object, "labels", label, text(value));
         }
     }
     Ok(())

@@ -32,6 +32,8 @@ pub(super) const RULES: Rules = Rules {
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 fn default(object: &mut Value) {
+    // What upstream works on has it as a number, so that everybody who writes says something.
+    set_template_generation(object, template_generation(object));
     let spec = &mut object["spec"];
     workload::default_strategy(&mut spec["updateStrategy"], json!(1), json!(0));
     edit::fill(spec, "revisionHistoryLimit", 10);

@@ -11,7 +11,7 @@ use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::gvk::GroupVersionKind;
 use kubewright_apimachinery::json;
 use kubewright_apimachinery::name;
-use kubewright_apimachinery::status::{Reason, Status};
+use kubewright_apimachinery::status::Status;
 use serde_json::Value;
 
 use super::{Authorized, Inner};
@@ -27,7 +27,7 @@ use crate::document::{self, Question};
 use crate::draft::{self, Expected, Media, Shape};
 use crate::encode::{self, Answer};
 use crate::health;
-use crate::index::{self, Stored};
+use crate::index::Stored;
 use crate::list_options::{GetOptions, ListOptions};
 use crate::meta;
 use crate::metrics::{self, Route};
@@ -212,7 +212,7 @@ impl Call<'_> {
     }
 
     async fn answer(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {
-        let part = Some(self.target.subresource.as_str()).filter(|part| !part.is_empty());
+        let part = self.part();
         let verb = self.target.verb;
         let served = match part {
             None => self.resource.has_verb(verb.as_str()),
@@ -261,6 +261,11 @@ impl Call<'_> {
             (Verb::Watch, None) => self.watch().await,
             _ => Err(self.not_allowed()),
         }
+    }
+
+    /// The endpoint below the object.
+    fn part(&self) -> Option<&str> {
+        Some(self.target.subresource.as_str()).filter(|part| !part.is_empty())
     }
 
     /// A name is one part of a key, as it is one part of a path.
@@ -435,16 +440,15 @@ impl Call<'_> {
         let gvk = GroupVersionKind::new("", "v1", "Binding");
         let binding = self.action(&gvk, body).await?;
         let name = match self.target.name.as_str() {
-            "" => meta::text(&binding, "name"),
-            name => name,
+            "" => meta::text(&binding, "name").to_owned(),
+            name => name.to_owned(),
         };
-        pod_actions::check_binding(&binding)?;
+        if name.is_empty() {
+            return Err(Box::new(Status::bad_request("Name parameter required.")));
+        }
         let options = self.write_options(WriteKind::Create)?;
-        let now = meta::time(self.server.now());
-        let bind = pod_actions::Bind { binding: &binding, now: &now };
-        let pods = Catalog::pods();
-        let write = Write { resource: pods, ..self.write(&options, name, None, &|| Ok(())) };
-        write.amend(&bind).await?;
+        let write = self.write(&options, &name, self.part(), &|| Ok(()));
+        pod_actions::bind(&write, binding).await?;
         self.done()
     }
 
@@ -452,53 +456,10 @@ impl Call<'_> {
     async fn evict(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {
         let gvk = GroupVersionKind::new("policy", "v1", "Eviction");
         let eviction = self.action(&gvk, body).await?;
-        let name = self.target.name.as_str();
-        let found = meta::text(&eviction, "name");
-        if !found.is_empty() && found != name {
-            return Err(Box::new(Status::bad_request(format!(
-                "name in URL does not match name in Eviction object: {}",
-                json::go_quote(found)
-            ))));
-        }
-        let options = match eviction.get("deleteOptions") {
-            Some(options) => DeleteOptions::of(options)?,
-            None => DeleteOptions::default(),
-        };
-        let key = self.resource.key(self.namespace(), name);
-        let Some(stored) = self.server.store.get(key.as_str()) else {
-            return Err(self.not_found());
-        };
-        let pod = index::object(&stored);
-        if !pod_actions::may_leave(&pod) {
-            self.charge_budget(&pod, options.is_dry_run()).await?;
-        }
-        let deletion = Delete { options: &options, ..self.deletion(&options) };
-        deletion.run(name).await?;
+        let options = self.write_options(WriteKind::Create)?;
+        let write = self.write(&options, &self.target.name, self.part(), &|| Ok(()));
+        pod_actions::evict(&write, eviction).await?;
         self.done()
-    }
-
-    /// Counts an eviction against the budget of a pod.
-    async fn charge_budget(&self, pod: &Value, dry_run: bool) -> Result<(), Refusal> {
-        let namespace = self.namespace().unwrap_or_default();
-        let budgets = pod_actions::budgets(&self.server.store, namespace, pod);
-        let budget = match budgets.as_slice() {
-            [] => return Ok(()),
-            [budget] => budget,
-            _ => {
-                let why = "This pod has more than one PodDisruptionBudget, which the eviction \
-                           subresource does not support.";
-                return Err(Box::new(Status::failure(500, Reason::Unknown, why)));
-            }
-        };
-        if pod_actions::is_unhealthy_and_may_leave(pod, budget) {
-            return Ok(());
-        }
-        let options = WriteOptions { dry_run, ..WriteOptions::default() };
-        let now = meta::time(self.server.now());
-        let disrupt = pod_actions::Disrupt { pod: &self.target.name, now: &now };
-        let name = meta::text(budget, "name");
-        let write = self.write(&options, name, None, &|| Ok(()));
-        Write { resource: Catalog::budgets(), ..write }.amend(&disrupt).await
     }
 
     /// What was asked for is done, and there is nothing to show.
