@@ -27,7 +27,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::{Clock, Pki, authority};
+use crate::authority::{self, Authority};
+use crate::{Clock, Pki};
 
 /// What a cluster says of its place that can only be reached from inside.
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6443);
@@ -132,9 +133,19 @@ impl Cluster {
         let mut work = JoinSet::new();
         let (working, stop) = (server.clone(), shutdown.clone());
         work.spawn(async move { working.run(stop).await });
-        let root_ca_pem = listen.as_ref().map(|listen| listen.pki.ca.certificate.clone());
-        let config =
-            controllers::Config { names, root_ca_pem, now: Arc::new(move || timestamp(clock)) };
+        let root_ca_pem = match &listen {
+            Some(listen) => listen.pki.ca.certificate.clone(),
+            // It certifies nothing, but whoever waits for it in a namespace finds it.
+            None => {
+                let authority = Authority::new("kubewright", clock.now());
+                authority.map_err(StartError::Keys)?.pair.certificate
+            }
+        };
+        let config = controllers::Config {
+            names,
+            root_ca_pem: Some(root_ca_pem),
+            now: Arc::new(move || timestamp(clock)),
+        };
         let stop_controllers = CancellationToken::new();
         let mut controllers = JoinSet::new();
         let clients = clients(&server);

@@ -360,31 +360,32 @@ async fn kinds_without_spec_have_no_generation(cx: Context) -> Result<()> {
 }
 
 async fn spec_and_status_are_written_apart(cx: Context) -> Result<()> {
-    let budgets = cx.apis("policy/v1", "poddisruptionbudgets");
-    let mut budget = json!({
+    // A kind whose status no controller writes.
+    let ingresses = cx.apis("networking.k8s.io/v1", "ingresses");
+    let backend = |port: u16| json!({ "service": { "name": "a", "port": { "number": port } } });
+    let balancer = |address: &str| json!({ "loadBalancer": { "ingress": [{ "ip": address }] } });
+    let mut ingress = json!({
         "metadata": { "name": "one" },
-        "spec": { "minAvailable": 1, "selector": { "matchLabels": { "none": "such" } } },
-        "status": {
-            "currentHealthy": 5, "desiredHealthy": 5, "expectedPods": 5, "disruptionsAllowed": 5,
-        },
+        "spec": { "ingressClassName": "none", "defaultBackend": backend(1) },
+        "status": balancer("192.0.2.1"),
     });
-    let created = cx.create(&budgets, &budget).await?;
-    same("status on create", &created["status"]["currentHealthy"], json!(0))?;
+    let created = cx.create(&ingresses, &ingress).await?;
+    same("status on create", &created["status"], json!({ "loadBalancer": {} }))?;
 
-    budget["spec"]["minAvailable"] = json!(2);
-    budget["metadata"]["labels"] = json!({ "a": "b" });
-    budget["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"].clone();
-    let answer = cx.send(Request::put(format!("{budgets}/one/status"), &budget)).await?;
+    ingress["spec"]["defaultBackend"] = backend(2);
+    ingress["metadata"]["labels"] = json!({ "a": "b" });
+    ingress["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"].clone();
+    let answer = cx.send(Request::put(format!("{ingresses}/one/status"), &ingress)).await?;
     let updated = expect(&answer, 200)?;
-    same("status", &updated["status"]["expectedPods"], json!(5))?;
-    same("spec through status", &updated["spec"]["minAvailable"], json!(1))?;
+    same("status", &updated["status"], balancer("192.0.2.1"))?;
+    same("spec through status", &updated["spec"]["defaultBackend"], backend(1))?;
 
-    budget["status"]["expectedPods"] = json!(9);
-    budget["metadata"]["resourceVersion"] = updated["metadata"]["resourceVersion"].clone();
-    let updated = expect(&cx.send(Request::put(format!("{budgets}/one"), &budget)).await?, 200)?;
-    same("spec", &updated["spec"]["minAvailable"], json!(2))?;
-    ensure!(updated["status"]["expectedPods"] != json!(9), "the status was written through spec");
-    Ok(())
+    ingress["status"] = balancer("192.0.2.9");
+    ingress["metadata"]["resourceVersion"] = updated["metadata"]["resourceVersion"].clone();
+    let answer = cx.send(Request::put(format!("{ingresses}/one"), &ingress)).await?;
+    let updated = expect(&answer, 200)?;
+    same("spec", &updated["spec"]["defaultBackend"], backend(2))?;
+    same("status through spec", &updated["status"], balancer("192.0.2.1"))
 }
 
 async fn a_deployment_is_scaled_through_its_scale(cx: Context) -> Result<()> {
