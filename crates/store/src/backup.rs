@@ -64,7 +64,7 @@ pub fn restore(path: &Path, dir: &Path) -> Result<(), RestoreError> {
     let damaged = || RestoreError::Damaged { path: path.into() };
     let ahead = revision.get().checked_add(AHEAD).map(Revision::new).ok_or_else(damaged)?;
     let marker = Marker { revision, ceiling: ahead, synced: revision };
-    if embedded::build(dir, stored, marker).map_err(RestoreError::Write)? {
+    if embedded::build(dir, &stored, marker).map_err(RestoreError::Write)? {
         Ok(())
     } else {
         Err(RestoreError::Occupied { dir: dir.into() })

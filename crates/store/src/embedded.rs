@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use tempfile::TempDir;
 
 use crate::commit::GroupWriter;
 use crate::engine::{Batch, Engine, EngineError, Record};
@@ -122,7 +123,7 @@ impl Disk {
     pub(crate) fn open(dir: &Path, memtable_bytes: u64) -> Result<(Self, Loaded), OpenError> {
         let lock = layout::lock(dir)?;
         if !layout::exists(dir)? {
-            create(dir, Vec::new(), Marker::new(Revision::FIRST))?;
+            create(dir, &[], Marker::new(Revision::FIRST))?;
         }
         let data = layout::data(dir);
         let synced = journal::repair(&data)?;
@@ -201,7 +202,7 @@ fn start<I: Send + Sync + 'static>(
 }
 
 /// Makes a store of `stored` in `dir`; false if there is one.
-pub(crate) fn build(dir: &Path, stored: Vec<Stored>, marker: Marker) -> Result<bool, OpenError> {
+pub(crate) fn build(dir: &Path, stored: &[Stored], marker: Marker) -> Result<bool, OpenError> {
     let _lock = layout::lock(dir)?;
     if layout::exists(dir)? {
         return Ok(false);
@@ -211,32 +212,48 @@ pub(crate) fn build(dir: &Path, stored: Vec<Stored>, marker: Marker) -> Result<b
 
 /// Makes a store of `stored` in `dir`, which is locked and holds none.
 ///
-/// The name of the directory with the data and the header appear last, so that a crash on the
-/// way leaves something that is recognised as unfinished.
-fn create(dir: &Path, stored: Vec<Stored>, marker: Marker) -> Result<(), OpenError> {
+/// The header appears last, so that a crash on the way leaves something that is recognised as
+/// unfinished.
+fn create(dir: &Path, stored: &[Stored], marker: Marker) -> Result<(), OpenError> {
+    let data = layout::vacate(dir)?;
+    match memory().filter(|_| stored.is_empty()) {
+        Some(memory) => {
+            let draft = memory.path().join("store");
+            fill(&draft, stored, marker)?;
+            layout::copy(&draft, &data).map_err(|error| io_error(dir, error))?;
+        }
+        None => fill(&data, stored, marker)?,
+    }
+    layout::finish(dir)
+}
+
+/// A directory that no disk is behind. fjall makes an empty database in some forty syncs, one
+/// after another, which is most of what a first start would take.
+fn memory() -> Option<TempDir> {
+    tempfile::Builder::new().prefix("kubewright-store").tempdir_in("/dev/shm").ok()
+}
+
+/// Makes a database in `data`, which need not be there.
+fn fill(data: &Path, stored: &[Stored], marker: Marker) -> Result<(), OpenError> {
     /// Keeps one batch from holding everything in memory twice.
     const BATCH: usize = 1024;
 
-    let unfinished = layout::unfinished(dir)?;
-    {
-        let (database, keyspace) = open_fjall(&unfinished, MEMTABLE_BYTES)?;
-        let failed = |error: fjall::Error| io_error(dir, error);
-        for stored in stored.chunks(BATCH) {
-            let mut batch = database.batch().durability(None);
-            for Stored { key, revision, created, deadline, value } in stored {
-                batch.insert(
-                    &keyspace,
-                    layout::object_key(key.as_str()),
-                    encode(*revision, *created, *deadline, value),
-                );
-            }
-            batch.commit().map_err(failed)?;
+    let (database, keyspace) = open_fjall(data, MEMTABLE_BYTES)?;
+    let failed = |error: fjall::Error| io_error(data, error);
+    for stored in stored.chunks(BATCH) {
+        let mut batch = database.batch().durability(None);
+        for Stored { key, revision, created, deadline, value } in stored {
+            batch.insert(
+                &keyspace,
+                layout::object_key(key.as_str()),
+                encode(*revision, *created, *deadline, value),
+            );
         }
-        let mut batch = database.batch().durability(Some(PersistMode::SyncAll));
-        batch.insert(&keyspace, layout::MARKER_KEY, marker.encode());
         batch.commit().map_err(failed)?;
     }
-    layout::finish(dir)
+    let mut batch = database.batch().durability(Some(PersistMode::SyncAll));
+    batch.insert(&keyspace, layout::MARKER_KEY, marker.encode());
+    batch.commit().map_err(failed)
 }
 
 fn open_fjall(data: &Path, memtable_bytes: u64) -> Result<(Database, Keyspace), OpenError> {

@@ -1,8 +1,10 @@
 //! What the files of a store mean. `docs/store-layout.md` says it in full.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -26,8 +28,10 @@ const HEADER: &str = "header";
 const HEADER_TEXT: &str = "kubewright store, layout ";
 const LOCK: &str = "lock";
 const DATA: &str = "data";
-const UNFINISHED: &str = "data.new";
+const NEW_HEADER: &str = "header.new";
 const RECORD_HEAD: usize = 24;
+/// Whatever the file system's own are.
+const BLOCK_BYTES: u64 = 512;
 
 /// Written with every batch, so that the journal itself says what must not be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,52 +165,72 @@ pub(crate) fn data(dir: &Path) -> PathBuf {
 }
 
 /// The place to build a store in, emptied.
-pub(crate) fn unfinished(dir: &Path) -> Result<PathBuf, OpenError> {
-    for leftover in [UNFINISHED, DATA] {
-        match fs::remove_dir_all(dir.join(leftover)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(io_error(dir, error)),
-            _ => {}
-        }
+pub(crate) fn vacate(dir: &Path) -> Result<PathBuf, OpenError> {
+    let data = data(dir);
+    match fs::remove_dir_all(&data) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error(dir, error)),
+        _ => Ok(data),
     }
-    Ok(dir.join(UNFINISHED))
 }
 
-/// Declares what was built in [`unfinished`] to be the store.
+/// Declares what was built in [`vacate`] to be the store: the header appears when everything else
+/// is there to stay.
 pub(crate) fn finish(dir: &Path) -> Result<(), OpenError> {
     let finish = || {
-        // fjall does not sync the directory in which it makes the directory of a keyspace.
-        sync_directories(&dir.join(UNFINISHED))?;
-        fs::rename(dir.join(UNFINISHED), dir.join(DATA))?;
-        sync_directory(dir)?;
-        write_durably(&dir.join(HEADER), format!("{HEADER_TEXT}{LAYOUT}\n").as_bytes())?;
+        let (header, new) = (dir.join(HEADER), dir.join(NEW_HEADER));
+        fs::write(&new, format!("{HEADER_TEXT}{LAYOUT}\n"))?;
+        let mut built = tree(&data(dir))?;
+        built.push(new.clone());
+        sync(&built)?;
+        fs::rename(new, header)?;
         // The directory's own name must last as well.
-        dir.parent().filter(|parent| !parent.as_os_str().is_empty()).map_or(Ok(()), sync_directory)
+        let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
+        sync(&[Some(dir), parent].into_iter().flatten().collect::<Vec<_>>())
     };
     finish().map_err(|error| io_error(dir, error))
 }
 
-/// Writes a file that is there completely or not at all.
-fn write_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let new = path.with_extension("new");
-    let mut file = File::create(&new)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
-    path.parent().map_or(Ok(()), sync_directory)
+/// Copies a directory with all that is in it. What no block is behind is left out: a journal is
+/// made longer than it is.
+pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            copy(&from, &to)?;
+        } else {
+            let from = File::open(from)?;
+            let held = from.metadata()?.blocks() * BLOCK_BYTES;
+            io::copy(&mut from.take(held), &mut File::create(to)?)?;
+        }
+    }
+    Ok(())
 }
 
-fn sync_directories(dir: &Path) -> std::io::Result<()> {
+/// A directory and everything below it.
+fn tree(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = vec![dir.to_owned()];
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
-            sync_directories(&entry.path())?;
+            found.append(&mut tree(&entry.path())?);
+        } else {
+            found.push(entry.path());
         }
     }
-    sync_directory(dir)
+    Ok(found)
 }
 
-fn sync_directory(dir: &Path) -> std::io::Result<()> {
-    File::open(dir)?.sync_all()
+/// Syncs files and directories all at once, because a file system makes many syncs one that it
+/// is asked for together.
+fn sync(paths: &[impl AsRef<Path> + Sync]) -> io::Result<()> {
+    thread::scope(|scope| {
+        let one = |path: &'_ Path| File::open(path)?.sync_all();
+        let syncs: Vec<_> =
+            paths.iter().map(|path| scope.spawn(move || one(path.as_ref()))).collect();
+        syncs.into_iter().try_for_each(|sync| sync.join().expect("a sync does not panic"))
+    })
 }
 
 /// Whether there is nothing in `dir` but what an interrupted creation leaves.
@@ -218,7 +242,7 @@ fn is_vacant(dir: &Path) -> Result<bool, OpenError> {
     };
     for entry in entries {
         let name = entry.map_err(|error| io_error(dir, error))?.file_name();
-        let ours = [LOCK, DATA, UNFINISHED, "header.new"].iter().any(|ours| name == *ours);
+        let ours = [LOCK, DATA, NEW_HEADER].iter().any(|ours| name == *ours);
         if !ours {
             return Ok(false);
         }
