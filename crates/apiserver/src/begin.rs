@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::future::join_all;
+use futures::future::{join, join_all};
 use jiff::Timestamp;
 use kubewright_apimachinery::builtin;
 use kubewright_store::{Durability, Expect, Key, Put, PutError, Snapshot, Unavailable};
@@ -41,11 +41,11 @@ pub(crate) async fn run(
             }
         }
     }
-    plan.carry_out(&server.store).await?;
-    let services = server.store.snapshot().range("/registry/services/specs/", None, None);
-    let services: Vec<Value> = services.iter().map(|rev| index::object(rev)).collect();
-    server.services.repair(&services, settings.now).await;
-    Ok(())
+    let services = plan.services(&snapshot);
+    let repair = server.services.repair(&services, settings.now);
+    // Together, so that they share a sync.
+    let (done, ()) = join(plan.carry_out(&server.store), repair).await;
+    done
 }
 
 /// The same for the objects of flow control alone.
@@ -100,6 +100,16 @@ impl Plan {
         }
         let value = resource.to_bytes(&mut object);
         self.puts.push(Put { key, value, expect, ttl: None, durability: Durability::Synced });
+    }
+
+    /// The Services there are, and those there will be.
+    fn services(&self, snapshot: &Snapshot<Index>) -> Vec<Value> {
+        const PREFIX: &str = "/registry/services/specs/";
+        let stored = snapshot.range(PREFIX, None, None);
+        let stored = stored.iter().map(|rev| index::object(rev));
+        let new = self.puts.iter().filter(|put| put.key.as_str().starts_with(PREFIX));
+        let new = new.filter_map(|put| serde_json::from_slice(&put.value).ok());
+        stored.chain(new).collect()
     }
 
     /// Writes all at once, so that they share a sync. What somebody else wrote meanwhile stays.

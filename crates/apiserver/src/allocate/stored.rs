@@ -14,6 +14,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use futures::future::{try_join, try_join_all};
 use jiff::Timestamp;
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::time::Time;
@@ -168,20 +169,19 @@ impl<I: Send + Sync + 'static> Allocator<I> {
     /// Takes what existing Services hold, should it be free: after the range of ports has changed,
     /// or when a store was written by something that keeps no such books.
     pub async fn repair(&self, services: &[Value], now: Timestamp) -> Result<(), ReserveError> {
-        let mut ports = Vec::new();
+        let (mut addresses, mut ports) = (Vec::new(), Vec::new());
         for service in services {
             let held = super::holdings(service);
-            for address in held.addresses {
-                self.create_address(address, service, now).await?;
-            }
+            let create = |address| self.create_address(address, service, now);
+            addresses.extend(held.addresses.into_iter().map(create));
             ports.extend(held.ports);
         }
-        self.change_ports(|bitmap| {
+        let ports = self.change_ports(|bitmap| {
             // A port outside of the range, or of two Services, is theirs to sort out.
             ports.iter().for_each(|port| drop(bitmap.take(*port)));
             Ok(())
-        })
-        .await
+        });
+        try_join(try_join_all(addresses), ports).await.map(drop)
     }
 
     async fn take_address(
