@@ -15,7 +15,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::stream;
+use futures::{FutureExt as _, stream};
 use http::header::HeaderValue;
 use http::{Response, StatusCode};
 use kubewright_apimachinery::status::Status;
@@ -108,7 +108,11 @@ impl Reader<'_> {
             selection: options.selection.clone(),
             queue: Default::default(),
             deadline: now + timeout,
-            bookmark: options.allow_bookmarks.then(|| follow::next_bookmark(now, now + timeout)),
+            end: follow::end(now + timeout, shutdown.clone()).boxed(),
+            bookmark: match options.allow_bookmarks {
+                true => follow::next_bookmark(now, now + timeout),
+                false => None,
+            },
             definition,
             shutdown,
             is_over: false,

@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 use std::future::pending;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use kubewright_store::{Event, Key, Revision, Snapshot, Watch, WatchError};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::definition::Definition;
@@ -28,8 +30,11 @@ pub(super) struct Follow {
     /// Taken from history, not yet from us. Bounded, since the next are taken when it is empty.
     pub(super) queue: VecDeque<Arc<Event<Index>>>,
     pub(super) deadline: Instant,
-    /// When the next bookmark is due; the outer `None` if the client wants none.
-    pub(super) bookmark: Option<Option<Instant>>,
+    /// Comes when the watch must end. Kept while the watch waits again and again, since it costs
+    /// more to begin than all else in a turn.
+    pub(super) end: BoxFuture<'static, ()>,
+    /// When the next bookmark is due; `None` if the client wants none, or there is no more.
+    pub(super) bookmark: Option<Pin<Box<Sleep>>>,
     pub(super) definition: Option<Definition>,
     pub(super) shutdown: CancellationToken,
     pub(super) is_over: bool,
@@ -55,7 +60,7 @@ const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
 impl Follow {
-    /// The next bytes; none when the watch has ended. May be dropped while it waits.
+    /// The next bytes; none when the watch has ended.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         loop {
             if self.is_over || Instant::now() >= self.deadline || self.shutdown.is_cancelled() {
@@ -71,7 +76,14 @@ impl Follow {
                         return Some(bytes);
                     }
                 }
-                Woken::Events(Ok(events)) => self.queue.extend(events),
+                Woken::Events(Ok(events)) => {
+                    self.queue.extend(events);
+                    // Whoever else has something to do goes first: the busier the server, the
+                    // more events go out together.
+                    tokio::task::yield_now().await;
+                    // What is wrong now is wrong when these are sent.
+                    self.queue.extend(self.watch.take().unwrap_or_default());
+                }
                 Woken::Events(Err(WatchError::Closed)) => return None,
                 Woken::Events(Err(error)) => {
                     self.is_over = true;
@@ -82,10 +94,10 @@ impl Follow {
     }
 
     async fn wait(&mut self) -> Woken {
-        let Follow { watch, deadline, bookmark, definition, shutdown, .. } = self;
+        let Follow { watch, end, bookmark, definition, .. } = self;
         let bookmark = async {
-            match bookmark.flatten() {
-                Some(due) => sleep_until(due).await,
+            match bookmark {
+                Some(due) => due.await,
                 None => pending().await,
             }
         };
@@ -98,8 +110,7 @@ impl Follow {
         // Each of these may be dropped while it waits.
         tokio::select! {
             biased;
-            () = shutdown.cancelled() => Woken::End,
-            () = sleep_until(*deadline) => Woken::End,
+            () = end => Woken::End,
             () = bookmark => Woken::Bookmark,
             events = watch.next() => Woken::Events(events),
             () = redefined => Woken::End,
@@ -108,7 +119,7 @@ impl Follow {
 
     /// Tells how far the watch has come, unless the client knows of later moments than we do.
     fn bookmark(&mut self) -> Option<Bytes> {
-        self.bookmark = Some(next_bookmark(Instant::now(), self.deadline));
+        self.bookmark = next_bookmark(Instant::now(), self.deadline);
         let progress = self.watch.progress();
         (progress >= self.skip).then(|| self.frames.bookmark(progress, false))
     }
@@ -190,10 +201,16 @@ enum Woken {
 }
 
 /// When the next bookmark is due: none when the end is nearer than that.
-pub(super) fn next_bookmark(now: Instant, deadline: Instant) -> Option<Instant> {
+pub(super) fn next_bookmark(now: Instant, deadline: Instant) -> Option<Pin<Box<Sleep>>> {
     let last = deadline.checked_sub(BOOKMARK_BEFORE_END)?;
     // The one before the end is the last.
-    (last > now).then(|| last.min(now + BOOKMARK_EVERY))
+    (last > now).then(|| Box::pin(sleep_until(last.min(now + BOOKMARK_EVERY))))
+}
+
+/// Waits until a watch has been long enough, or the server ends.
+pub(super) async fn end(deadline: Instant, shutdown: CancellationToken) {
+    // Both are dropped when one has come.
+    let _ = timeout_at(deadline, shutdown.cancelled()).await;
 }
 
 impl Initial {

@@ -221,7 +221,8 @@ fn line(ty: &str, bytes: usize) -> Vec<u8> {
 
 fn end(mut line: Vec<u8>) -> Bytes {
     line.extend_from_slice(b"}\n");
-    line.into()
+    // It is kept for others who watch, and would keep the room that it did not need.
+    line.into_boxed_slice().into()
 }
 
 fn sealed(ty: &str, object: Vec<u8>) -> Bytes {
