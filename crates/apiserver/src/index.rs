@@ -132,6 +132,25 @@ impl Index {
         let (body, splice) = (self.body as usize, self.splice as usize);
         Parts { type_meta: &json[..body], before: &json[body..splice], after: &json[splice..] }
     }
+
+    /// The metadata alone, which says nothing of its type.
+    ///
+    /// # Errors
+    /// When the value is no object; see [`Index::is_object`].
+    pub fn metadata<'a>(&'a self, value: &'a Bytes) -> Result<Parts<'a>, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Object<'a> {
+            #[serde(borrow)]
+            metadata: &'a RawValue,
+        }
+
+        let json = self.json(value);
+        let object: Object<'_> = serde_json::from_slice(json)?;
+        let metadata = object.metadata.get().as_bytes();
+        let start = metadata.as_ptr() as usize - json.as_ptr() as usize;
+        let (before, after) = metadata.split_at((self.splice as usize).saturating_sub(start));
+        Ok(Parts { type_meta: b"", before, after })
+    }
 }
 
 /// The object as a tree, with `resourceVersion`, in its hub version.
@@ -195,7 +214,8 @@ pub fn to_bytes(object: &Value) -> Bytes {
         }
     }
     out.push('}');
-    Bytes::from(out)
+    // It stays for long, and would keep the room that it did not need.
+    out.into_boxed_str().into_boxed_bytes().into()
 }
 
 /// Reads a value that is in our form already.

@@ -130,6 +130,8 @@ impl Renderings {
             return Ok(bytes.clone());
         }
         let bytes = render()?;
+        // There is one as a rule, and room for four would be the least otherwise.
+        made.reserve_exact(1);
         made.push((form, bytes.clone()));
         Ok(bytes)
     }

@@ -13,9 +13,7 @@ use bytes::Bytes;
 use kubewright_apimachinery::status::Status;
 use kubewright_apimachinery::{builtin, conversion, json, proto, yaml};
 use kubewright_store::{Form, Rev, Revision};
-use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::{custom, view};
 use crate::index::{self, Index, Parts, Stored};
@@ -178,38 +176,31 @@ impl Renderer {
         Ok(proto::seal(&gvk.api_version(), &gvk.kind, &self.message(rev, revision)?))
     }
 
-    /// The `metadata` of a value in the form it has in a PartialObjectMetadata.
-    pub(crate) fn metadata(
+    /// Writes the `metadata` of a value in the form it has in a PartialObjectMetadata.
+    fn write_metadata(
         &self,
         rev: &Rev<Index>,
         revision: Revision,
-    ) -> Result<Bytes, Box<Status>> {
-        #[derive(Deserialize)]
-        struct Object<'a> {
-            #[serde(borrow)]
-            metadata: &'a RawValue,
-        }
-
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), Box<Status>> {
         check(rev)?;
-        let render = || match &self.resource.origin {
-            Origin::Builtin(_) => {
-                let parts = rev.extracted.parts(&rev.value);
-                let mut bytes = Vec::with_capacity(parts.before.len() + parts.after.len() + 64);
-                bytes.push(b'{');
-                Piece::Spliced(parts, revision).write(&mut bytes);
-                let object: Object<'_> = serde_json::from_slice(&bytes).map_err(broken)?;
-                Ok(Bytes::copy_from_slice(object.metadata.get().as_bytes()))
-            }
-            Origin::Custom(_) => {
-                let mut object = in_version(&self.resource, hub(&self.resource, rev)?);
-                index::set_resource_version(&mut object, revision);
-                Ok(json::to_vec(&view::metadata(&object)).into())
-            }
-        };
-        match revision == rev.revision {
-            true => rev.rendered(self.form(METADATA), render),
-            false => render(),
+        if matches!(self.resource.origin, Origin::Builtin(_)) {
+            // Found again as quickly as it could be kept, and everything is watched like this.
+            let metadata = rev.extracted.metadata(&rev.value).map_err(broken)?;
+            Piece::Spliced(metadata, revision).write(bytes);
+            return Ok(());
         }
+        let render = || -> Result<Bytes, Box<Status>> {
+            let mut object = in_version(&self.resource, hub(&self.resource, rev)?);
+            index::set_resource_version(&mut object, revision);
+            Ok(json::to_vec(&view::metadata(&object)).into())
+        };
+        let metadata = match revision == rev.revision {
+            true => rev.rendered(self.form(METADATA), render)?,
+            false => render()?,
+        };
+        bytes.extend_from_slice(&metadata);
+        Ok(())
     }
 
     /// What the selectable fields of a custom resource are, in the order of its definition.
@@ -235,8 +226,9 @@ impl Renderer {
         rev: &Rev<Index>,
         revision: Revision,
     ) -> Result<Bytes, Box<Status>> {
-        let metadata = self.metadata(rev, revision)?;
         let render = || {
+            let mut metadata = Vec::new();
+            self.write_metadata(rev, revision, &mut metadata)?;
             let metadata: Value = serde_json::from_slice(&metadata).map_err(broken)?;
             let object = serde_json::json!({"metadata": metadata});
             let kind = builtin::kind("meta.k8s.io", "v1", "PartialObjectMetadata");
@@ -287,11 +279,10 @@ impl Renderer {
         version: MetaVersion,
         bytes: &mut Vec<u8>,
     ) -> Result<(), Box<Status>> {
-        let metadata = self.metadata(rev, revision)?;
         bytes.extend_from_slice(br#"{"kind":"PartialObjectMetadata","apiVersion":""#);
         bytes.extend_from_slice(version.api_version().as_bytes());
         bytes.extend_from_slice(br#"","metadata":"#);
-        bytes.extend_from_slice(&metadata);
+        self.write_metadata(rev, revision, bytes)?;
         bytes.push(b'}');
         Ok(())
     }

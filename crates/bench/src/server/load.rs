@@ -74,7 +74,7 @@ pub(super) async fn list(site: &Site, by_label: bool) -> Result<Duration> {
         let start = Instant::now();
         let list = client.read(get(&path)).await?;
         times.push(start.elapsed());
-        let found = memchr::memmem::find_iter(&list, b"\"creationTimestamp\"").count();
+        let found = memchr::memmem::find_iter(&list, b"\"name\":\"object-").count();
         ensure!(found == expected, "a list of {expected} objects has {found}");
     }
     Ok(median(&times))
@@ -117,13 +117,19 @@ pub(super) async fn patches(site: &Site, duration: Duration) -> Result<Speed> {
 
 /// Creates objects while many watch; counts what they were told of.
 pub(super) async fn watch(site: &Site) -> Result<Speed> {
+    // What controllers put there is there by now, and not among the events.
+    let path = "/api/v1/namespaces/watch/configmaps";
+    let list = site.endpoint.connect().await?.read(get(path)).await?;
+    let list: serde_json::Value = serde_json::from_slice(&list).context("read a list")?;
+    let version = list["metadata"]["resourceVersion"].as_str().context("a list has a version")?;
+    let path = format!("{path}?watch=1&resourceVersion={version}");
     let mut watchers = JoinSet::new();
     let begun = Arc::new(Barrier::new(WATCHERS + 1));
     for _ in 0..WATCHERS {
-        let (endpoint, begun) = (site.endpoint.clone(), Arc::clone(&begun));
+        let (endpoint, begun, path) = (site.endpoint.clone(), Arc::clone(&begun), path.clone());
         watchers.spawn(async move {
             let mut client = endpoint.connect().await?;
-            let opened = client.open(get("/api/v1/namespaces/watch/configmaps?watch=1")).await;
+            let opened = client.open(get(&path)).await;
             begun.wait().await;
             let mut body = opened?;
             let mut events = 0;
