@@ -37,7 +37,7 @@ use crate::target::Target;
 use crate::user::User;
 
 pub use self::file::Rotation;
-pub use self::log::{Config, Log, Output};
+pub use self::log::{Config, Log, OpenError, Output};
 pub use self::policy::{Level, Policy, PolicyError};
 
 /// How much of the name of a client is logged.
@@ -66,8 +66,8 @@ impl Trail {
         if verdict.level == Level::None {
             return None;
         }
-        log.room().await;
         let received = log.now();
+        log.room().await;
         let header =
             |name| parts.headers.get(name).map(|value: &http::HeaderValue| value.as_bytes());
         let id = header(&AUDIT_ID).filter(|id| !id.is_empty());
@@ -122,14 +122,13 @@ impl Trail {
 
     /// What the client sent, with defaults.
     pub(crate) fn received(&self, object: &Value) {
+        let is_shown = self.verdict.level >= Level::Request;
+        let shown = is_shown.then(|| Content::new(Media::Json, json::to_vec(object).into()));
         let mut noted = self.noted();
         if let Some(reference) = &mut noted.object {
             reference.complete(object);
         }
-        if self.verdict.level >= Level::Request {
-            let content = Content::new(Media::Json, json::to_vec(object).into());
-            noted.request = Some(Sent::Object(content));
-        }
+        noted.request = shown.map(Sent::Object);
     }
 
     /// What the client sent to change an object, as it was sent.
@@ -180,24 +179,20 @@ impl Trail {
     /// The server failed while it answered.
     pub(crate) fn panicked(&self, why: &str) {
         let message = format!("APIServer panic'd: {why}");
-        self.end(Status::failure(500, Reason::InternalError, message), Stage::Panic);
+        let status = Status::failure(500, Reason::InternalError, message);
+        self.noted().response = Some(Response::of(status));
+        self.leave(Stage::Panic);
+        self.is_over.store(true, Relaxed);
     }
 
     /// The client left, or the time was up, before there was an answer.
     fn abandoned(&self) {
-        let mut status =
-            Status { message: "Connection closed early".to_owned(), ..Status::success() };
-        status.code = 200;
+        let message = "Connection closed early".to_owned();
+        let status = Status { message, code: 200, ..Status::success() };
         self.noted().response = Some(Response::of(status));
         if self.lasts {
             self.leave(Stage::ResponseStarted);
         }
-    }
-
-    fn end(&self, status: Status, stage: Stage) {
-        self.noted().response = Some(Response::of(status));
-        self.leave(stage);
-        self.is_over.store(true, Relaxed);
     }
 
     fn noted(&self) -> MutexGuard<'_, Noted> {
@@ -223,12 +218,10 @@ impl Drop for Trail {
         if self.is_over.load(Relaxed) || !self.is_identified {
             return;
         }
-        let is_answered = self.noted().response.is_some();
-        if !is_answered {
+        if self.noted().response.is_none() {
             self.abandoned();
         }
-        let is_deprecated = self.noted().is_deprecated;
-        if is_deprecated {
+        if self.noted().is_deprecated {
             self.annotate("k8s.io/deprecated", "true".to_owned());
         }
         self.leave(Stage::ResponseComplete);

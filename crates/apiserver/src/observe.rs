@@ -31,8 +31,8 @@ pub(crate) struct Observed {
     /// Unset while nobody is identified, and for streams.
     flow: OnceLock<Flow>,
     answer: Option<Answer>,
-    /// Of a request that the audit log is told of.
-    trail: OnceLock<Trail>,
+    /// Of a request that the audit log is told of. Boxed, since most are not.
+    trail: OnceLock<Box<Trail>>,
 }
 
 #[derive(Clone, Copy)]
@@ -68,7 +68,7 @@ impl Observed {
     /// The audit log is to be told of it, from here on.
     pub(crate) fn follow(&self, trail: Trail) {
         // It is identified once.
-        let _ = self.trail.set(trail);
+        let _ = self.trail.set(Box::new(trail));
     }
 
     /// It is made on behalf of somebody else.

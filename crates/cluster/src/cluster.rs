@@ -83,8 +83,8 @@ pub enum StartError {
     Keys(#[source] anyhow::Error),
     #[error("listen")]
     Listen(#[source] io::Error),
-    #[error("open the audit log")]
-    Audit(#[source] io::Error),
+    #[error("write the audit log")]
+    Audit(#[source] audit::OpenError),
 }
 
 /// A running cluster. Dropping it ends it in the middle of whatever it does; [`Cluster::shutdown`]

@@ -42,6 +42,14 @@ pub enum Output {
     File { path: PathBuf, rotation: Rotation },
 }
 
+/// A log cannot be written where it is to be.
+#[derive(Debug, thiserror::Error)]
+#[error("open {}", path.display())]
+pub struct OpenError {
+    path: PathBuf,
+    source: io::Error,
+}
+
 /// The log of a server. A clone is another handle on it. Somebody must [`Log::run`] it, or requests
 /// will wait for room in the end.
 #[derive(Clone)]
@@ -80,13 +88,13 @@ pub(crate) struct Counts {
 }
 
 impl Log {
-    /// # Errors
-    /// The file cannot be opened.
-    pub fn open(config: Config, clock: Clock) -> io::Result<Self> {
+    /// Opens the file, where there is one.
+    pub fn open(config: Config, clock: Clock) -> Result<Self, OpenError> {
         let writer = match config.output {
             Output::Stdout => Writer::Stdout,
             Output::File { path, rotation } => {
-                Writer::File(File::open(path, rotation, clock.clone())?)
+                let file = File::open(path.clone(), rotation, clock.clone());
+                Writer::File(file.map_err(|source| OpenError { path, source })?)
             }
         };
         Ok(Log(Arc::new(Inner {

@@ -209,6 +209,14 @@ impl Issuer {
     }
 }
 
+/// Completes a TokenRequest in normal form.
+pub(crate) fn default(request: &mut Value) {
+    let seconds = &mut request["spec"]["expirationSeconds"];
+    if seconds.is_null() {
+        *seconds = EXPIRATION_SECONDS_DEFAULT.into();
+    }
+}
+
 /// How the credential is called that an [`Issuer`] answered with: by the id in its token.
 pub(crate) fn credential_id(answer: &Value) -> Option<String> {
     let payload = answer["status"]["token"].as_str()?.split('.').nth(1)?;

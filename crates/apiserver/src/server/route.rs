@@ -326,7 +326,7 @@ impl Call<'_> {
     /// A token of a service account.
     async fn token(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {
         let gvk = GroupVersionKind::new("authentication.k8s.io", "v1", "TokenRequest");
-        let request = self.action(&gvk, body).await?;
+        let request = self.action(&gvk, token::default, body).await?;
         let Some(issuer) = &self.server.issuer else {
             return Err(Box::new(Status::service_unavailable("no key to sign tokens with")));
         };
@@ -340,14 +340,20 @@ impl Call<'_> {
     }
 
     /// The body of a request to do something to an object, which has a kind of its own.
-    async fn action(&self, gvk: &GroupVersionKind, body: Reading<'_>) -> Result<Value, Refusal> {
+    async fn action(
+        &self,
+        gvk: &GroupVersionKind,
+        default: fn(&mut Value),
+        body: Reading<'_>,
+    ) -> Result<Value, Refusal> {
         let media = Media::of(self.headers(), true)?;
         let body = body.await?;
         let options = self.write_options(WriteKind::Create)?;
         let kind = builtin::kind(&gvk.group, &gvk.version, &gvk.kind).expect("it is in the table");
         let expected = Expected { gvk, shape: Shape::Builtin(kind) };
         let warnings = &self.authorized.warnings;
-        let object = draft::decode(expected, media, &body, options.validation, warnings)?;
+        let mut object = draft::decode(expected, media, &body, options.validation, warnings)?;
+        default(&mut object);
         self.observed.received(&object);
         Ok(object)
     }
@@ -438,7 +444,7 @@ impl Call<'_> {
     /// Puts a pod on a node.
     async fn bind(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {
         let gvk = GroupVersionKind::new("", "v1", "Binding");
-        let binding = self.action(&gvk, body).await?;
+        let binding = self.action(&gvk, |_| (), body).await?;
         let name = match self.target.name.as_str() {
             "" => meta::text(&binding, "name").to_owned(),
             name => name.to_owned(),
@@ -455,7 +461,7 @@ impl Call<'_> {
     /// Asks a pod to leave its node, if its budget allows.
     async fn evict(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {
         let gvk = GroupVersionKind::new("policy", "v1", "Eviction");
-        let eviction = self.action(&gvk, body).await?;
+        let eviction = self.action(&gvk, |_| (), body).await?;
         let options = self.write_options(WriteKind::Create)?;
         let write = self.write(&options, &self.target.name, self.part(), &|| Ok(()));
         pod_actions::evict(&write, eviction).await?;

@@ -140,4 +140,9 @@ fn a_policy_that_is_no_good_is_told_before_anything_starts() {
         "error: --audit-log - is no place for a cluster in the background: name a file\n"
     );
     assert_eq!(user.json(&["clusters", "--output", "json"]), json!([]));
+    std::fs::write(user.home.path().join("logs"), "a file").expect("written");
+    let blocked = user.run(&UP).expect_err("the log has no folder");
+    let place = user.home.path().join("logs/audit.log");
+    let expected = format!("write the audit log: open {}: ", place.display());
+    assert!(blocked.contains(&expected), "{blocked}");
 }
