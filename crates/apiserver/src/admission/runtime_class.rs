@@ -1,10 +1,10 @@
 //! RuntimeClass: a pod that wants another runtime pays for it, and goes where there is one.
 
 use kubewright_apimachinery::json::go_quote;
+use kubewright_apimachinery::resources::amounts;
 use serde_json::{Value, json};
 
 use super::{Attributes, Scene, items, text};
-use crate::kinds::pod_spec::resources::amounts;
 use crate::refusal::Refusal;
 
 const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";

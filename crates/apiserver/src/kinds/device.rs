@@ -8,9 +8,10 @@ mod slice;
 
 use k8s_openapi::api::resource::v1::{DeviceClass, DeviceClassSpec};
 use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::resources;
 use serde_json::{Value, json};
 
-use super::{Field, Part, Rules, edit, resource_name, typed};
+use super::{Field, Part, Rules, edit, typed};
 
 pub(super) const CLASS: Rules = Rules {
     prepare_create: |object, _| edit::first_generation(object),
@@ -86,7 +87,7 @@ fn validate_class(object: &Value) -> Vec<Error> {
     errors.extend(rule::check_list(&config, rule::CONFIG_MAX, &at.child("config"), |one, at| {
         rule::check_opaque(one.opaque.as_ref(), at)
     }));
-    if let Some(name) = extended_resource_name.filter(|name| !resource_name::is_extended(name)) {
+    if let Some(name) = extended_resource_name.filter(|name| !resources::is_extended(name)) {
         let at = at.child("extendedResourceName");
         errors.push(Error::invalid(&at, name, "must be a valid extended resource name"));
     }

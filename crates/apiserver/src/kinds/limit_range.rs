@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{LimitRange, LimitRangeItem};
 use k8s_openapi::apimachinery::pkg::api::resource;
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::quantity::{Format, Quantity};
+use kubewright_apimachinery::resources;
 use serde_json::{Map, Value, json};
 
 use super::{Context, Rules, check, resource_name, typed};
@@ -207,7 +208,7 @@ impl Amounted<'_> {
             }
         }
         if let (Some(default), Some(request)) = (default, request)
-            && !resource_name::can_be_overcommitted(resource)
+            && !resources::is_overcommit_allowed(resource)
             && default != request
         {
             let detail = format!(

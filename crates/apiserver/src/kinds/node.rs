@@ -209,7 +209,11 @@ fn check_amounts(status: &NodeStatus) -> Vec<Error> {
     for (list, field) in [(&status.capacity, "capacity"), (&status.allocatable, "allocatable")] {
         let at = root.child(field);
         for (resource, amount) in list.iter().flatten() {
-            errors.extend(resource_name::validate_amount(resource, amount, &at.child(resource)));
+            errors.extend(resource_name::validate_amount(
+                resource,
+                &check::quantity(amount),
+                &at.child(resource),
+            ));
         }
     }
     errors

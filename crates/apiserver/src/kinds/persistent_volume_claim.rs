@@ -2,12 +2,12 @@
 
 mod validity;
 
-use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimSpec};
 use kubewright_apimachinery::field::Path;
 use kubewright_apimachinery::json::go_quote;
 use serde_json::{Value, json};
 
-pub(super) use validity::{check_access_modes, check_amount, check_positive};
+pub(super) use validity::{Forgiven, check_access_modes, check_amount, check_positive, check_spec};
 
 use super::{Context, Field, Part, Rules, check, edit, resource_name, typed};
 
@@ -108,9 +108,17 @@ fn warnings(claim: &PersistentVolumeClaim) -> Vec<String> {
              attribute instead"
         ));
     }
-    let resources = claim.spec.as_ref().and_then(|spec| spec.resources.as_ref());
-    let spec = Path::new("spec");
-    let resources_at = spec.child("resources");
+    if let Some(spec) = &claim.spec {
+        warnings.extend(spec_warnings(spec, &Path::new("spec")));
+    }
+    warnings
+}
+
+/// What to tell about the spec of a claim, also of one that is a template of claims.
+pub(super) fn spec_warnings(spec: &PersistentVolumeClaimSpec, at: &Path<'_>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let resources = spec.resources.as_ref();
+    let resources_at = at.child("resources");
     for (name, amounts) in [
         ("requests", resources.and_then(|resources| resources.requests.as_ref())),
         ("limits", resources.and_then(|resources| resources.limits.as_ref())),

@@ -4,7 +4,6 @@
 mod defaults;
 mod disabled;
 mod image;
-pub(crate) mod resources;
 pub(super) mod validate;
 mod warnings;
 

@@ -1,18 +1,17 @@
 //! What resources are called where one asks for them, limits them or counts them, and which amounts
 //! they can come in.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::api::resource;
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::name;
 use kubewright_apimachinery::quantity::Quantity;
+use kubewright_apimachinery::resources::{self, Amounts};
 use serde_json::Value;
 
 use super::check;
 
-const HUGE_PAGES_PREFIX: &str = "hugepages-";
 const REQUESTED_HUGE_PAGES_PREFIX: &str = "requests.hugepages-";
-const REQUESTS_PREFIX: &str = "requests.";
-const NATIVE_NAMESPACE: &str = "kubernetes.io/";
 /// Amounts finer than a thousandth are rounded up.
 const EXPONENT_MIN: i32 = -3;
 
@@ -65,9 +64,15 @@ pub(super) fn round_amounts(list: Option<&mut Value>) {
     }
 }
 
+/// Reads amounts of a typed object.
+pub(super) fn amounts(list: Option<&BTreeMap<String, resource::Quantity>>) -> Amounts {
+    let list = list.into_iter().flatten();
+    list.map(|(name, amount)| (name.clone(), check::quantity(amount))).collect()
+}
+
 /// The name of any resource.
 pub(super) fn validate(resource: &str, path: &Path<'_>) -> Vec<Error> {
-    let errors: Vec<_> = check::qualified_name(path, resource);
+    let errors = check::qualified_name(path, resource);
     if errors.is_empty() && !resource.contains('/') && !is_standard(resource) {
         let detail = "must be a standard resource type or fully qualified";
         return vec![Error::invalid(path, resource, detail)];
@@ -79,11 +84,11 @@ pub(super) fn validate(resource: &str, path: &Path<'_>) -> Vec<Error> {
 pub(super) fn validate_of_container(resource: &str, path: &Path<'_>) -> Vec<Error> {
     let mut errors = validate(resource, path);
     if !resource.contains('/') {
-        if !OF_CONTAINERS.contains(&resource) && !is_huge_pages(resource) {
+        if !OF_CONTAINERS.contains(&resource) && !resources::is_huge_page(resource) {
             let detail = "must be a standard resource for containers";
             errors.push(Error::invalid(path, resource, detail));
         }
-    } else if !is_native(resource) && !is_extended(resource) {
+    } else if !resources::is_native(resource) && !resources::is_extended(resource) {
         let detail = "doesn't follow extended resource name standard";
         errors.push(Error::invalid(path, resource, detail));
     }
@@ -100,14 +105,9 @@ pub(super) fn validate_of_quota(resource: &str, path: &Path<'_>) -> Vec<Error> {
 }
 
 /// An amount of a resource.
-pub(super) fn validate_amount(
-    resource: &str,
-    amount: &resource::Quantity,
-    path: &Path<'_>,
-) -> Vec<Error> {
-    let amount = check::quantity(amount);
+pub(super) fn validate_amount(resource: &str, amount: &Quantity, path: &Path<'_>) -> Vec<Error> {
     let mut errors: Vec<_> = amount.validate_non_negative(path).into_iter().collect();
-    if COUNTED.contains(&resource) || is_extended(resource) {
+    if COUNTED.contains(&resource) || resources::is_extended(resource) {
         errors.extend(amount.validate_integer(path));
     }
     errors
@@ -116,30 +116,8 @@ pub(super) fn validate_amount(
 /// Whether quotas know the resource; they take others only with a prefix.
 pub(super) fn is_of_quota(resource: &str) -> bool {
     OF_QUOTAS.contains(&resource)
-        || is_huge_pages(resource)
+        || resources::is_huge_page(resource)
         || resource.starts_with(REQUESTED_HUGE_PAGES_PREFIX)
-}
-
-/// Whether containers may be promised more of it than there is.
-pub(super) fn can_be_overcommitted(resource: &str) -> bool {
-    is_native(resource) && !is_huge_pages(resource)
-}
-
-pub(super) fn is_huge_pages(resource: &str) -> bool {
-    resource.starts_with(HUGE_PAGES_PREFIX)
-}
-
-/// Names without a prefix are in our own namespace.
-pub(super) fn is_native(resource: &str) -> bool {
-    !resource.contains('/') || resource.contains(NATIVE_NAMESPACE)
-}
-
-/// Something that a node has and Kubernetes only counts.
-pub(super) fn is_extended(resource: &str) -> bool {
-    !is_native(resource)
-        && !resource.starts_with(REQUESTS_PREFIX)
-        // A quota must be able to name it, too.
-        && name::label_key(&format!("{REQUESTS_PREFIX}{resource}")).is_empty()
 }
 
 fn is_standard(resource: &str) -> bool {

@@ -80,7 +80,7 @@ fn check_amounts(
     for (resource, amount) in amounts.iter().flatten() {
         let path = path.key(resource);
         errors.extend(resource_name::validate_of_quota(resource, &path));
-        errors.extend(resource_name::validate_amount(resource, amount, &path));
+        errors.extend(resource_name::validate_amount(resource, &check::quantity(amount), &path));
     }
     errors
 }

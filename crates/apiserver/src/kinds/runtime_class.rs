@@ -56,7 +56,7 @@ fn validate(object: &Value) -> Vec<Error> {
     {
         let at = limits.key(resource);
         errors.extend(resource_name::validate_of_container(resource, &at));
-        errors.extend(resource_name::validate_amount(resource, amount, &at));
+        errors.extend(resource_name::validate_amount(resource, &check::quantity(amount), &at));
     }
     if let Some(scheduling) = &class.scheduling {
         let selector = object["scheduling"]["nodeSelector"].as_object();

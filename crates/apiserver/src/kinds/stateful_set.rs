@@ -7,6 +7,7 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::name::object_meta;
 use serde_json::{Map, Value, json};
 
+use super::persistent_volume_claim::{self, Forgiven};
 use super::workload::{self, TEMPLATE};
 use super::{Context, Part, Rules, check, edit, internal, pod_spec, resource_name, typed};
 
@@ -101,10 +102,11 @@ fn drop_max_unavailable(object: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// What old objects are forgiven, because it cannot change.
+/// What old objects are forgiven.
 #[derive(Clone, Copy, Default)]
 struct Leniency {
-    invalid_service_name: bool,
+    /// What cannot change: the name of the service and the claims.
+    immutable: bool,
     invalid_template: bool,
 }
 
@@ -113,7 +115,7 @@ fn validate(object: &Value) -> Vec<Error> {
 }
 
 fn validate_update(object: &Value, old: &Value) -> Vec<Error> {
-    let mut leniency = Leniency { invalid_service_name: true, ..Leniency::default() };
+    let mut leniency = Leniency { immutable: true, ..Leniency::default() };
     leniency.invalid_template = !check_spec(old, Some(old), leniency, &Path::ROOT).is_empty();
     let path = Path::new("spec");
     let mut errors = check_spec(object, Some(old), leniency, &path);
@@ -145,12 +147,15 @@ fn check_spec(
     let (spec, old_spec) = (spec(object), old.map(spec));
     let tree = &object["spec"];
     let mut errors = check_policies(&spec, path);
+    if !leniency.immutable {
+        errors.extend(check_claims(&spec, &path.child("volumeClaimTemplates")));
+    }
     errors.extend(workload::check_counts(tree, &["replicas", "minReadySeconds"], path));
     let start = spec.ordinals.as_ref().and_then(|ordinals| ordinals.start).unwrap_or_default();
     errors.extend(check::non_negative(&path.child("ordinals.start"), start));
     if let Some(service) = spec.service_name.as_deref()
         && !service.is_empty()
-        && !leniency.invalid_service_name
+        && !leniency.immutable
     {
         errors.extend(check::dns_label(&path.child("serviceName"), service));
     }
@@ -174,6 +179,17 @@ fn check_spec(
     }
     errors.extend(workload::check_lasting(&spec.template, "StatefulSet", &template_path));
     errors
+}
+
+fn check_claims(spec: &StatefulSetSpec, path: &Path<'_>) -> Vec<Error> {
+    let claims = spec.volume_claim_templates.iter().flatten().enumerate();
+    claims
+        .flat_map(|(index, claim)| {
+            let spec = claim.spec.clone().unwrap_or_default();
+            let path = path.index(index);
+            persistent_volume_claim::check_spec(&spec, Forgiven::default(), &path.child("spec"))
+        })
+        .collect()
 }
 
 fn check_policies(spec: &StatefulSetSpec, path: &Path<'_>) -> Vec<Error> {
@@ -296,6 +312,18 @@ fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
     if workload::is_another(object, old) {
         let path = Path::new("spec.template");
         warnings.extend(workload::template_warnings(object, TEMPLATE, &path));
+    }
+    let set: StatefulSet = typed(object);
+    let claims = set.spec.and_then(|spec| spec.volume_claim_templates).unwrap_or_default();
+    let path = Path::new("spec.volumeClaimTemplates");
+    for (index, claim) in claims.iter().enumerate() {
+        let path = path.index(index);
+        // The paths are upstream's, and neither is quite right.
+        let path = if old.is_some() { &path.child("Spec") } else { &path };
+        let spec = claim.spec.as_ref();
+        warnings.extend(
+            spec.map(|spec| persistent_volume_claim::spec_warnings(spec, path)).unwrap_or_default(),
+        );
     }
     let limit = object["spec"]["revisionHistoryLimit"].as_i64().unwrap_or_default();
     let warning = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a \

@@ -17,9 +17,6 @@ use crate::fixtures::{self, Case, Step};
 use crate::user::User;
 use crate::warnings::Warnings;
 
-/// Kinds that do not warn about all yet; docs/validation.md has them.
-const SILENT: [&str; 1] = ["StatefulSet"];
-
 /// What every time in a recording is.
 const RECORDED_AT: Timestamp = Timestamp::constant(946_684_800, 0);
 
@@ -101,13 +98,11 @@ fn check(step: &Step, live: &mut Option<Value>, what: &str) {
         assert_eq!(comparable(&object), comparable(&answer), "{what}");
         let warnings = part.map_or(rules.warnings, |part| part.warnings);
         let old = live.as_ref().filter(|_| step.request.method != "POST");
-        if !SILENT.contains(&text("kind")) {
-            // That the whole version is deprecated is said of every request, not by the kind.
-            let deprecated = format!("{} {} is deprecated in ", text("apiVersion"), text("kind"));
-            let theirs = step.answer.warnings.iter().filter(|text| !text.starts_with(&deprecated));
-            told.extend(warnings(&object, old));
-            assert_eq!(told.texts(), theirs.cloned().collect::<Vec<_>>(), "{what}");
-        }
+        // That the whole version is deprecated is said of every request, not by the kind.
+        let deprecated = format!("{} {} is deprecated in ", text("apiVersion"), text("kind"));
+        let theirs = step.answer.warnings.iter().filter(|text| !text.starts_with(&deprecated));
+        told.extend(warnings(&object, old));
+        assert_eq!(told.texts(), theirs.cloned().collect::<Vec<_>>(), "{what}");
         *live = Some(answer);
     }
 }

@@ -4,10 +4,11 @@ use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimSpe
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::quantity::Quantity;
+use kubewright_apimachinery::resources;
 use kubewright_apimachinery::selector::label::Leniency;
 use serde_json::json;
 
-use super::super::{check, internal, resource_name};
+use super::super::{check, internal};
 use super::BETA_CLASS;
 
 const RESIZE_STATUSES: [&str; 5] = [
@@ -291,7 +292,7 @@ pub(super) fn check_status(claim: &PersistentVolumeClaim) -> Vec<Error> {
 
 fn check_resource(resource: &str, at: &Path<'_>) -> Vec<Error> {
     let errors: Vec<Error> = check::qualified_name(at, resource);
-    if errors.is_empty() && resource_name::is_native(resource) {
+    if errors.is_empty() && resources::is_native(resource) {
         return check::one_of(at, resource, &["storage"]).into_iter().collect();
     }
     errors

@@ -1,9 +1,10 @@
 //! What a Pod says when its author does not, besides what all pod specs share.
 
+use kubewright_apimachinery::resources::pod::Need;
+use kubewright_apimachinery::resources::{self, Amounts};
 use serde_json::{Map, Value, json};
 
 use crate::kinds::edit::{each, fill, within};
-use crate::kinds::pod_spec::resources::{self, Amounts, Need};
 use crate::kinds::pod_spec::{self, round_up_resources};
 use crate::kinds::resource_name::round_amounts;
 
@@ -117,7 +118,7 @@ fn total(spec: &Value, list: &str) -> Amounts {
             _ => Need::AtFirst(amounts(container)),
         }
     });
-    resources::total(lasting.chain(first))
+    resources::pod::total(lasting.chain(first))
 }
 
 fn default_status(status: &mut Value) {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{PodSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use kubewright_apimachinery::resources::{Amounts, CPU, MEMORY};
 
-use crate::kinds::pod_spec::resources::{self, Amounts, CPU, MEMORY};
+use crate::kinds::resource_name;
 
 /// `Guaranteed` when everything that is limited is requested in full, `BestEffort` when nothing is
 /// asked for, and else `Burstable`.
@@ -38,7 +39,7 @@ pub(super) fn class(spec: &PodSpec) -> &'static str {
 
 /// Adds what counts, and tells whether all that counts was there.
 fn add(sum: &mut Amounts, amounts: Option<&BTreeMap<String, Quantity>>) -> bool {
-    let mut amounts = resources::typed_amounts(amounts);
+    let mut amounts = resource_name::amounts(amounts);
     amounts.retain(|name, amount| {
         matches!(name.as_str(), CPU | MEMORY) && !amount.is_zero() && !amount.is_negative()
     });

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::resources::{CPU, MEMORY};
 use serde_json::Value;
 
 use super::ephemeral_containers::METADATA;
 use super::qos;
-use crate::kinds::pod_spec::resources::{self, CPU, MEMORY};
 use crate::kinds::pod_spec::validate::annotation;
-use crate::kinds::{Context, Part, edit, pod_spec, typed};
+use crate::kinds::{Context, Part, check, edit, pod_spec, typed};
 
 pub(super) const PART: Part = Part {
     prepare_update,
@@ -233,7 +233,7 @@ fn put_back(resources: &mut ResourceRequirements, old: &ResourceRequirements) {
         // The same amount may be written in another way.
         for (name, amount) in &mut list {
             if let Some(old) = old.as_ref().and_then(|old| old.get(name))
-                && resources::quantity(amount) == resources::quantity(old)
+                && check::quantity(amount) == check::quantity(old)
             {
                 amount.clone_from(old);
             }

@@ -12,13 +12,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubewright_apimachinery::field::Path;
 use kubewright_apimachinery::json::go_quote;
 use kubewright_apimachinery::name;
+use kubewright_apimachinery::resources::{EPHEMERAL_STORAGE, MEMORY};
 
-use super::resources::{self, EPHEMERAL_STORAGE, MEMORY};
 use super::validate::annotation::{
     APP_ARMOR_PREFIX, SECCOMP, SECCOMP_PREFIX, app_armor_deprecation, app_armor_profile,
 };
 use super::validate::each_container;
-use crate::kinds::ip;
+use crate::kinds::{check, ip};
 
 const NO_SELECTOR: &str = "a null labelSelector results in matching no pod";
 const OLD_NODE_LABELS: &[(&str, &str)] = &[
@@ -420,7 +420,7 @@ fn of_bytes(
     resource: &str,
     path: &Path<'_>,
 ) -> Option<String> {
-    let amount = resources::quantity(amounts?.get(resource)?);
+    let amount = check::quantity(amounts?.get(resource)?);
     (amount.milli_value() % 1000 != 0).then(|| {
         let quoted = go_quote(&amount.to_string());
         let path = path.key(resource);

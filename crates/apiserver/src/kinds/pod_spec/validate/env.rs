@@ -11,7 +11,6 @@ use kubewright_apimachinery::quantity::Quantity;
 use super::file;
 use super::volume::Volumes;
 use crate::kinds::check::{self, text};
-use crate::kinds::pod_spec::resources;
 
 /// Fields that a variable may hold.
 const FIELDS: &[&str] = &[
@@ -253,7 +252,7 @@ pub(super) fn resource_ref(
     } else if !is_huge_pages {
         errors.extend(check::one_of(&path.child("resource"), resource, RESOURCES));
     }
-    let divisor = reference.divisor.as_ref().map(resources::quantity);
+    let divisor = reference.divisor.as_ref().map(check::quantity);
     if let Some(divisor) = divisor.filter(|divisor| !divisor.is_zero()) {
         errors.extend(validate_divisor(resource, &divisor, is_huge_pages, path));
     }

@@ -6,47 +6,14 @@ use k8s_openapi::api::core::v1::{PodResourceClaim, PodSpec, ResourceClaim, Resou
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::quantity::Quantity;
+use kubewright_apimachinery::resources::pod::Need;
+use kubewright_apimachinery::resources::{self, Amounts, CPU, MEMORY};
 use serde_json::json;
 
 use super::Allowed;
 use crate::kinds::check::{self, list, text};
-use crate::kinds::pod_spec::resources::{self, Amounts, CPU, EPHEMERAL_STORAGE, MEMORY, Need};
+use crate::kinds::resource_name;
 
-/// Resources without a domain that are known, though not all of them to containers.
-const STANDARD: &[&str] = &[
-    CPU,
-    MEMORY,
-    EPHEMERAL_STORAGE,
-    "requests.cpu",
-    "requests.memory",
-    "requests.ephemeral-storage",
-    "limits.cpu",
-    "limits.memory",
-    "limits.ephemeral-storage",
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "storage",
-    "requests.storage",
-    "services.nodeports",
-    "services.loadbalancers",
-];
-/// Resources that are counted.
-const COUNTED: &[&str] = &[
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "services.nodeports",
-    "services.loadbalancers",
-];
 const POD_LEVEL: &[&str] = &[CPU, resources::HUGE_PAGES_PREFIX, MEMORY];
 
 pub(super) fn of_container(
@@ -55,7 +22,7 @@ pub(super) fn of_container(
     allowed: &Allowed,
     path: &Path<'_>,
 ) -> Vec<Error> {
-    validate(requirements, container_resource, claims, allowed, path)
+    validate(requirements, resource_name::validate_of_container, claims, allowed, path)
 }
 
 /// What running a pod costs beside its containers.
@@ -146,7 +113,7 @@ pub(super) fn has_broken_pages(requirements: &ResourceRequirements) -> bool {
     let lists = [&requirements.limits, &requirements.requests];
     let mut amounts = lists.into_iter().flatten().flatten();
     amounts.any(|(name, amount)| {
-        resources::is_huge_page(name) && !is_whole_pages(name, &resources::quantity(amount))
+        resources::is_huge_page(name) && !is_whole_pages(name, &check::quantity(amount))
     })
 }
 
@@ -158,14 +125,11 @@ fn validate(
     path: &Path<'_>,
 ) -> Vec<Error> {
     let (limits_path, requests_path) = (path.child("limits"), path.child("requests"));
-    let limits = resources::typed_amounts(requirements.limits.as_ref());
-    let requests = resources::typed_amounts(requirements.requests.as_ref());
+    let limits = resource_name::amounts(requirements.limits.as_ref());
+    let requests = resource_name::amounts(requirements.requests.as_ref());
     let amount_errors = |name: &str, amount: &Quantity, path: &Path<'_>| {
         let mut errors = name_errors(name, path);
-        errors.extend(amount.validate_non_negative(path));
-        if COUNTED.contains(&name) || resources::is_extended(name) {
-            errors.extend(amount.validate_integer(path));
-        }
+        errors.extend(resource_name::validate_amount(name, amount, path));
         errors
     };
     let page_errors = |name: &str, amount: &Quantity, path: &Path<'_>| {
@@ -213,34 +177,8 @@ fn validate(
     errors
 }
 
-fn any_resource(name: &str, path: &Path<'_>) -> Vec<Error> {
-    let errors: Vec<Error> = check::qualified_name(path, name);
-    let is_standard = STANDARD.contains(&name)
-        || resources::is_huge_page(name)
-        || name.starts_with("requests.hugepages-");
-    if errors.is_empty() && !name.contains('/') && !is_standard {
-        let problem = "must be a standard resource type or fully qualified";
-        return vec![Error::invalid(path, name, problem)];
-    }
-    errors
-}
-
-fn container_resource(name: &str, path: &Path<'_>) -> Vec<Error> {
-    let mut errors = any_resource(name, path);
-    if !name.contains('/') {
-        if !matches!(name, CPU | MEMORY | EPHEMERAL_STORAGE) && !resources::is_huge_page(name) {
-            let problem = "must be a standard resource for containers";
-            errors.push(Error::invalid(path, name, problem));
-        }
-    } else if !resources::is_native(name) && !resources::is_extended(name) {
-        let problem = "doesn't follow extended resource name standard";
-        errors.push(Error::invalid(path, name, problem));
-    }
-    errors
-}
-
 fn pod_resource(name: &str, path: &Path<'_>) -> Vec<Error> {
-    let mut errors = any_resource(name, path);
+    let mut errors = resource_name::validate(name, path);
     if errors.is_empty() && !resources::is_pod_level(name) {
         errors.push(Error::not_supported(path, name, POD_LEVEL));
     }
@@ -261,8 +199,8 @@ fn against_containers(
     requirements: &ResourceRequirements,
     path: &Path<'_>,
 ) -> Vec<Error> {
-    let limits = resources::typed_amounts(requirements.limits.as_ref());
-    let requests = resources::typed_amounts(requirements.requests.as_ref());
+    let limits = resource_name::amounts(requirements.limits.as_ref());
+    let requests = resource_name::amounts(requirements.requests.as_ref());
     let mut errors = Vec::new();
     let mut compare = |list: &str, whole: &Amounts, parts: &Amounts| {
         for (name, parts) in parts {
@@ -281,7 +219,7 @@ fn against_containers(
     let containers_path = path.child("containers");
     for (index, container) in spec.containers.iter().enumerate() {
         let of_container = container.resources.as_ref().and_then(|r| r.limits.as_ref());
-        for (name, limit) in resources::typed_amounts(of_container) {
+        for (name, limit) in resource_name::amounts(of_container) {
             let Some(whole) = limits.get(&name).filter(|whole| limit > **whole) else { continue };
             let path = containers_path.index(index);
             let path = path.key(&name);
@@ -297,7 +235,7 @@ fn total(
     amounts: fn(&ResourceRequirements) -> Option<&BTreeMap<String, Text>>,
 ) -> Amounts {
     let amounts = |resources: &Option<ResourceRequirements>| {
-        resources::typed_amounts(resources.as_ref().and_then(amounts))
+        resource_name::amounts(resources.as_ref().and_then(amounts))
     };
     let lasting = spec.containers.iter().map(|c| Need::Always(amounts(&c.resources)));
     let first = list(&spec.init_containers).iter().map(|container| {
@@ -306,7 +244,7 @@ fn total(
             _ => Need::AtFirst(amounts(&container.resources)),
         }
     });
-    resources::total(lasting.chain(first))
+    resources::pod::total(lasting.chain(first))
 }
 
 /// A container may refer to each claim of its pod once: as a whole, or to each request of it.

@@ -18,7 +18,6 @@ use kubewright_apimachinery::quantity::Quantity;
 
 use super::{Allowed, container, env, file};
 use crate::kinds::check::{self, list, text};
-use crate::kinds::pod_spec::resources;
 
 /// Volumes by name.
 pub(super) type Volumes<'a> = BTreeMap<&'a str, &'a Volume>;
@@ -147,7 +146,7 @@ fn source(
 ) -> Vec<Error> {
     let mut sources = Sources { path, found: false, errors: Vec::new() };
     sources.see("emptyDir", &volume.empty_dir, |dir, path| {
-        let limit = dir.size_limit.as_ref().map(resources::quantity);
+        let limit = dir.size_limit.as_ref().map(check::quantity);
         let problem = "SizeLimit field must be a valid resource quantity";
         let negative = limit.filter(Quantity::is_negative);
         negative.map(|_| Error::forbidden(&path.child("sizeLimit"), problem)).into_iter().collect()
