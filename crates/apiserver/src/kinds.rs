@@ -37,6 +37,7 @@ mod limit_range;
 mod namespace;
 mod network_policy;
 mod node;
+mod node_selector;
 mod persistent_volume;
 mod persistent_volume_claim;
 mod pod;

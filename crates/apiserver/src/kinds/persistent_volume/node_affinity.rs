@@ -2,10 +2,8 @@
 
 use k8s_openapi::api::core::v1::{NodeSelectorRequirement, NodeSelectorTerm, VolumeNodeAffinity};
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::name;
-use serde_json::{Value, json};
 
-use super::super::check;
+use super::super::{check, internal, node_selector};
 
 /// Labels that were once in beta, what became of them, and since when.
 const RENAMED: [(&str, &str, &str); 5] = [
@@ -25,91 +23,9 @@ pub(super) fn check(
     let Some(required) = &affinity.required else {
         return vec![Error::required(&at, "must specify required node constraints")];
     };
-    let at = at.child("nodeSelectorTerms");
-    if required.node_selector_terms.is_empty() {
-        return vec![Error::required(&at, "must have at least one node selector term")];
-    }
-    let forgives_values = terms(old).iter().any(has_unsound_values);
-    let mut errors = Vec::new();
-    for (index, term) in required.node_selector_terms.iter().enumerate() {
-        let at = at.index(index);
-        let expressions_at = at.child("matchExpressions");
-        for (index, expression) in term.match_expressions.iter().flatten().enumerate() {
-            let at = expressions_at.index(index);
-            errors.extend(check_expression(expression, forgives_values, &at));
-        }
-        let fields_at = at.child("matchFields");
-        for (index, field) in term.match_fields.iter().flatten().enumerate() {
-            errors.extend(check_field(field, &fields_at.index(index)));
-        }
-    }
-    errors
-}
-
-fn check_expression(
-    expression: &NodeSelectorRequirement,
-    forgives_values: bool,
-    at: &Path<'_>,
-) -> Vec<Error> {
-    let values = expression.values.as_deref().unwrap_or_default();
-    let values_at = at.child("values");
-    let mut errors = Vec::new();
-    match (expression.operator.as_str(), values.len()) {
-        ("In" | "NotIn", 0) => errors.push(Error::required(
-            &values_at,
-            "must be specified when `operator` is 'In' or 'NotIn'",
-        )),
-        ("In" | "NotIn", _) | ("Exists" | "DoesNotExist", 0) | ("Gt" | "Lt", 1) => {}
-        ("Exists" | "DoesNotExist", _) => errors.push(Error::forbidden(
-            &values_at,
-            "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-        )),
-        ("Gt" | "Lt", _) => errors.push(Error::required(
-            &values_at,
-            "must be specified single value when `operator` is 'Lt' or 'Gt'",
-        )),
-        (other, _) => errors.push(Error::invalid(
-            &at.child("operator"),
-            other,
-            "not a valid selector operator",
-        )),
-    }
-    errors.extend(check::qualified_name(&at.child("key"), &expression.key));
-    if !forgives_values {
-        for (index, value) in values.iter().enumerate() {
-            let complaints = name::label_value(value);
-            let at = values_at.index(index);
-            errors.extend(check::invalid(&at, value.as_str(), complaints));
-        }
-    }
-    errors
-}
-
-fn check_field(field: &NodeSelectorRequirement, at: &Path<'_>) -> Vec<Error> {
-    let values = field.values.as_deref().unwrap_or_default();
-    let mut errors = Vec::new();
-    match field.operator.as_str() {
-        "In" | "NotIn" if values.len() == 1 => {}
-        "In" | "NotIn" => errors.push(Error::required(
-            &at.child("values"),
-            "must be only one value when `operator` is 'In' or 'NotIn' for node field selector",
-        )),
-        other => errors.push(Error::invalid(
-            &at.child("operator"),
-            other,
-            "not a valid selector operator",
-        )),
-    }
-    if field.key == "metadata.name" {
-        let at = at.child("values");
-        for (index, value) in values.iter().enumerate() {
-            errors.extend(check::dns_subdomain(&at.index(index), value));
-        }
-    } else {
-        let detail = "not a valid field selector key";
-        errors.push(Error::invalid(&at.child("key"), field.key.as_str(), detail));
-    }
-    errors
+    let any_value = old.and_then(|old| old.required.as_ref());
+    let any_value = any_value.is_some_and(node_selector::has_unsound_values);
+    node_selector::check(required, any_value, &at)
 }
 
 /// Nothing may change but a label of the beta days to what it is called now.
@@ -126,7 +42,7 @@ pub(super) fn check_change(
         rename(new.match_fields.as_deref(), old.match_fields.as_deref_mut());
     }
     (new != Some(&renamed)).then(|| {
-        let shown = new.map_or(Value::Null, internal);
+        let shown = internal::shown("k8s.io/api/core/v1.VolumeNodeAffinity", &check::shown(&new));
         Error::invalid(at, shown, "field is immutable, except for updating from beta label to GA")
     })
 }
@@ -171,39 +87,7 @@ pub(in crate::kinds) fn deprecation(label: &str) -> Option<String> {
     Some(words.to_owned())
 }
 
-fn has_unsound_values(term: &NodeSelectorTerm) -> bool {
-    let values = term.match_expressions.iter().flatten().flat_map(|expression| &expression.values);
-    values.flatten().any(|value| !name::label_value(value).is_empty())
-}
-
 fn terms(affinity: Option<&VolumeNodeAffinity>) -> &[NodeSelectorTerm] {
     let required = affinity.and_then(|affinity| affinity.required.as_ref());
     required.map(|required| required.node_selector_terms.as_slice()).unwrap_or_default()
-}
-
-/// The affinity as upstream's own type has it.
-fn internal(affinity: &VolumeNodeAffinity) -> Value {
-    let requirements = |list: Option<&Vec<NodeSelectorRequirement>>| {
-        list.map(|list| {
-            let shown = list.iter().map(|requirement| {
-                json!({
-                    "Key": requirement.key,
-                    "Operator": requirement.operator,
-                    "Values": requirement.values,
-                })
-            });
-            shown.collect::<Vec<Value>>()
-        })
-    };
-    let terms = |term: &NodeSelectorTerm| {
-        json!({
-            "MatchExpressions": requirements(term.match_expressions.as_ref()),
-            "MatchFields": requirements(term.match_fields.as_ref()),
-        })
-    };
-    let required = affinity.required.as_ref().map(|required| {
-        let terms: Vec<Value> = required.node_selector_terms.iter().map(terms).collect();
-        json!({"NodeSelectorTerms": terms})
-    });
-    json!({"Required": required})
 }

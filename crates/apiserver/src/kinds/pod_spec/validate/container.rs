@@ -13,6 +13,7 @@ use super::probe::{self, Purpose};
 use super::volume::Volumes;
 use super::{Allowed, env, mount, requirement, security};
 use crate::kinds::check::{self, list, text};
+use crate::kinds::typed;
 
 const MESSAGE_POLICIES: &[&str] = &["File", "FallbackToLogsOnError"];
 const PULL_POLICIES: &[&str] = &["Always", "IfNotPresent", "Never"];
@@ -146,61 +147,7 @@ pub(in crate::kinds) fn validate_image_of_pod(
 
 /// All that an ephemeral container has in common with others, which is all but what it targets.
 pub(in crate::kinds) fn of_ephemeral(ephemeral: &EphemeralContainer) -> Container {
-    let EphemeralContainer {
-        args,
-        command,
-        env,
-        env_from,
-        image,
-        image_pull_policy,
-        lifecycle,
-        liveness_probe,
-        name,
-        ports,
-        readiness_probe,
-        resize_policy,
-        resources,
-        restart_policy,
-        restart_policy_rules,
-        security_context,
-        startup_probe,
-        stdin,
-        stdin_once,
-        target_container_name: _,
-        termination_message_path,
-        termination_message_policy,
-        tty,
-        volume_devices,
-        volume_mounts,
-        working_dir,
-    } = ephemeral.clone();
-    Container {
-        args,
-        command,
-        env,
-        env_from,
-        image,
-        image_pull_policy,
-        lifecycle,
-        liveness_probe,
-        name,
-        ports,
-        readiness_probe,
-        resize_policy,
-        resources,
-        restart_policy,
-        restart_policy_rules,
-        security_context,
-        startup_probe,
-        stdin,
-        stdin_once,
-        termination_message_path,
-        termination_message_policy,
-        tty,
-        volume_devices,
-        volume_mounts,
-        working_dir,
-    }
+    typed(&check::shown(ephemeral))
 }
 
 pub(super) fn pull_policy(policy: &str, path: &Path<'_>) -> Option<Error> {

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::{
-    Affinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PodAffinityTerm, Toleration,
-    TopologySpreadConstraint, WeightedPodAffinityTerm,
+    Affinity, PodAffinityTerm, Toleration, TopologySpreadConstraint, WeightedPodAffinityTerm,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kubewright_apimachinery::field::{Error, Path};
@@ -13,28 +12,35 @@ use kubewright_apimachinery::selector::label::Leniency;
 
 use super::Allowed;
 use crate::kinds::check::{self, list, text};
+use crate::kinds::node_selector;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const SPREAD_ACTIONS: &[&str] = &["DoNotSchedule", "ScheduleAnyway"];
 const NODE_POLICIES: &[&str] = &["Honor", "Ignore"];
-/// The only field of a node that an affinity can be to.
-const NODE_NAME: &str = "metadata.name";
 
 pub(super) fn affinity(affinity: &Affinity, allowed: &Allowed, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
     if let Some(nodes) = &affinity.node_affinity {
         let path = path.child("nodeAffinity");
         if let Some(selector) = &nodes.required_during_scheduling_ignored_during_execution {
-            errors.extend(node_selector(selector, allowed, &path.child(REQUIRED)));
+            errors.extend(node_selector::check(
+                selector,
+                allowed.unsound_node_values,
+                &path.child(REQUIRED),
+            ));
         }
         let path = path.child(PREFERRED);
         let preferred = list(&nodes.preferred_during_scheduling_ignored_during_execution);
         for (index, term) in preferred.iter().enumerate() {
             let path = path.index(index);
             errors.extend(weight(term.weight, &path));
-            errors.extend(node_term(&term.preference, true, &path.child("preference")));
+            errors.extend(node_selector::check_term(
+                &term.preference,
+                true,
+                &path.child("preference"),
+            ));
         }
     }
     if let Some(pods) = &affinity.pod_affinity {
@@ -72,108 +78,13 @@ pub(super) fn has_unsound_node_values(affinity: &Affinity) -> bool {
     let nodes = affinity.node_affinity.as_ref();
     let selector =
         nodes.and_then(|n| n.required_during_scheduling_ignored_during_execution.as_ref());
-    let terms = selector.into_iter().flat_map(|selector| &selector.node_selector_terms);
-    let expressions = terms.flat_map(|term| list(&term.match_expressions));
-    let mut values = expressions.flat_map(|expression| list(&expression.values));
-    values.any(|value| !name::label_value(value).is_empty())
+    selector.is_some_and(node_selector::has_unsound_values)
 }
 
 fn weight(weight: i32, path: &Path<'_>) -> Option<Error> {
     let is_sound = (1..=100).contains(&weight);
     let problem = "must be in the range 1-100";
     (!is_sound).then(|| Error::invalid(&path.child("weight"), weight, problem))
-}
-
-fn node_selector(selector: &NodeSelector, allowed: &Allowed, path: &Path<'_>) -> Vec<Error> {
-    let path = path.child("nodeSelectorTerms");
-    if selector.node_selector_terms.is_empty() {
-        return vec![Error::required(&path, "must have at least one node selector term")];
-    }
-    let terms = selector.node_selector_terms.iter().enumerate();
-    terms
-        .flat_map(|(index, term)| node_term(term, allowed.unsound_node_values, &path.index(index)))
-        .collect()
-}
-
-fn node_term(term: &NodeSelectorTerm, any_value: bool, path: &Path<'_>) -> Vec<Error> {
-    let mut errors = Vec::new();
-    let expressions_path = path.child("matchExpressions");
-    for (index, expression) in list(&term.match_expressions).iter().enumerate() {
-        errors.extend(node_expression(expression, any_value, &expressions_path.index(index)));
-    }
-    let fields_path = path.child("matchFields");
-    for (index, field) in list(&term.match_fields).iter().enumerate() {
-        errors.extend(node_field(field, &fields_path.index(index)));
-    }
-    errors
-}
-
-fn node_expression(
-    expression: &NodeSelectorRequirement,
-    any_value: bool,
-    path: &Path<'_>,
-) -> Vec<Error> {
-    let values = list(&expression.values);
-    let values_path = path.child("values");
-    let operator = expression.operator.as_str();
-    let mut errors = Vec::new();
-    match operator {
-        "In" | "NotIn" if values.is_empty() => {
-            let problem = "must be specified when `operator` is 'In' or 'NotIn'";
-            errors.push(Error::required(&values_path, problem));
-        }
-        "Exists" | "DoesNotExist" if !values.is_empty() => {
-            let problem = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-            errors.push(Error::forbidden(&values_path, problem));
-        }
-        "Gt" | "Lt" if values.len() != 1 => {
-            let problem = "must be specified single value when `operator` is 'Lt' or 'Gt'";
-            errors.push(Error::required(&values_path, problem));
-        }
-        "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt" => {}
-        _ => {
-            let problem = "not a valid selector operator";
-            errors.push(Error::invalid(&path.child("operator"), operator, problem));
-        }
-    }
-    errors.extend(check::qualified_name(&path.child("key"), &expression.key));
-    if !any_value {
-        for (index, value) in values.iter().enumerate() {
-            errors.extend(check::invalid(
-                &values_path.index(index),
-                value,
-                name::label_value(value),
-            ));
-        }
-    }
-    errors
-}
-
-fn node_field(field: &NodeSelectorRequirement, path: &Path<'_>) -> Vec<Error> {
-    let values = list(&field.values);
-    let values_path = path.child("values");
-    let mut errors = Vec::new();
-    match field.operator.as_str() {
-        "In" | "NotIn" if values.len() == 1 => {}
-        "In" | "NotIn" => {
-            let problem =
-                "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
-            errors.push(Error::required(&values_path, problem));
-        }
-        operator => {
-            let problem = "not a valid selector operator";
-            errors.push(Error::invalid(&path.child("operator"), operator, problem));
-        }
-    }
-    if field.key != NODE_NAME {
-        let problem = "not a valid field selector key";
-        errors.push(Error::invalid(&path.child("key"), field.key.as_str(), problem));
-        return errors;
-    }
-    for (index, value) in values.iter().enumerate() {
-        errors.extend(check::dns_subdomain(&values_path.index(index), value));
-    }
-    errors
 }
 
 fn pod_affinity(
