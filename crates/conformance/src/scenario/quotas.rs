@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{Context, PATIENCE, config_map, expect, pod, refused, same, scenarios};
+use super::{Context, PATIENCE, config_map, expect, pod, same, scenarios, text};
 use crate::endpoint::{Answer, Request};
 
 scenarios! { "quotas":
@@ -17,11 +17,22 @@ scenarios! { "quotas":
     what_is_tried_is_not_charged [A1],
 }
 
-/// A quota that is counted on return.
+/// A quota that is counted, and known to whoever charges it, on return.
 async fn quota(cx: &Context, spec: Value, used: Value) -> Result<()> {
+    let quotas = cx.core("resourcequotas");
     let quota = json!({ "metadata": { "name": "quota" }, "spec": spec });
-    cx.create(&cx.core("resourcequotas"), &quota).await?;
-    wait_until_used(cx, used).await
+    cx.create(&quotas, &quota).await?;
+    wait_until_used(cx, used).await?;
+    // Who knows a later quota knows the first.
+    let later = json!({
+        "metadata": { "name": "later" }, "spec": { "hard": { "count/podtemplates": "0" } },
+    });
+    cx.create(&quotas, &later).await?;
+    let template =
+        json!({ "metadata": { "name": "one" }, "template": { "spec": pod("one")["spec"] } });
+    let full = "exceeded quota: later, requested: count/podtemplates=1, used: count/podtemplates=0, \
+                limited: count/podtemplates=0";
+    refuse(cx, &cx.core("podtemplates"), &template, full).await
 }
 
 async fn wait_until_used(cx: &Context, used: Value) -> Result<()> {
@@ -34,15 +45,23 @@ async fn wait_until_used(cx: &Context, used: Value) -> Result<()> {
     Ok(())
 }
 
+/// Creates what fits again, once those who judge it know that.
+async fn create_again(cx: &Context, collection: &str, object: &Value) -> Result<()> {
+    let create = Request::post(collection, object);
+    cx.endpoint.poll(&create, PATIENCE, |answer| answer.status == 201).await?;
+    Ok(())
+}
+
 /// Creates what does not fit, once those who judge it know the quota.
 async fn refuse(cx: &Context, collection: &str, object: &Value, why: &str) -> Result<()> {
     let target = format!("{collection}?dryRun=All");
     let is_refused = |answer: &Answer| answer.status != 201;
     let answer = cx.endpoint.poll(&Request::post(target, object), PATIENCE, is_refused).await?;
-    let resource = collection.rsplit('/').next().unwrap_or_default();
-    let message = format!("{resource} {} is forbidden: {why}", object["metadata"]["name"]);
-    refused(&answer, 403, "Forbidden", &message)?;
-    Ok(())
+    let status = expect(&answer, 403)?;
+    same("reason", &status["reason"], json!("Forbidden"))?;
+    let message = text(&status, "/message");
+    let named = format!(" {} is forbidden: ", object["metadata"]["name"]);
+    same("why", &json!(message.split_once(&named).map(|(_, why)| why)), json!(why))
 }
 
 async fn a_quota_has_room_again_when_a_pod_is_gone_or_over(cx: Context) -> Result<()> {
@@ -57,14 +76,13 @@ async fn a_quota_has_room_again_when_a_pod_is_gone_or_over(cx: Context) -> Resul
     let over = json!({ "status": { "phase": "Succeeded" } });
     expect(&cx.send(Request::merge_patch(format!("{pods}/first/status"), &over)).await?, 200)?;
     wait_until_used(&cx, json!({ "pods": "0", "count/pods": "1" })).await?;
-    cx.create(&pods, &pod("second")).await?;
+    create_again(&cx, &pods, &pod("second")).await?;
     let full = "exceeded quota: quota, requested: count/pods=1,pods=1, used: count/pods=2,pods=1, \
                 limited: count/pods=2,pods=1";
     refuse(&cx, &pods, &pod("third"), full).await?;
     expect(&cx.send(Request::delete(format!("{pods}/second"))).await?, 200)?;
     wait_until_used(&cx, json!({ "pods": "0", "count/pods": "1" })).await?;
-    cx.create(&pods, &pod("third")).await?;
-    Ok(())
+    create_again(&cx, &pods, &pod("third")).await
 }
 
 async fn a_quota_follows_its_limits(cx: Context) -> Result<()> {
@@ -86,32 +104,29 @@ async fn a_quota_counts_objects_of_any_kind(cx: Context) -> Result<()> {
         "count/leases.coordination.k8s.io": "1",
         "count/roles.rbac.authorization.k8s.io": "1",
         "replicationcontrollers": "1",
-        "resourcequotas": "1",
+        "resourcequotas": "2",
     });
-    let used = |leases: &str, roles: &str| {
+    let used = |leases: &str, roles: &str, quotas: &str| {
         json!({
             "count/leases.coordination.k8s.io": leases,
             "count/roles.rbac.authorization.k8s.io": roles,
             "replicationcontrollers": "0",
-            "resourcequotas": "1",
+            "resourcequotas": quotas,
         })
     };
-    quota(&cx, json!({ "hard": hard }), used("0", "0")).await?;
+    quota(&cx, json!({ "hard": hard }), used("0", "0", "1")).await?;
     let object = |name: &str| json!({ "metadata": { "name": name } });
     let leases = cx.apis("coordination.k8s.io/v1", "leases");
     let roles = cx.apis("rbac.authorization.k8s.io/v1", "roles");
     cx.create(&leases, &object("one")).await?;
     cx.create(&roles, &object("one")).await?;
-    wait_until_used(&cx, used("1", "1")).await?;
-    let target = format!("{leases}?dryRun=All");
-    let answer = cx.send(Request::post(target, &object("two"))).await?;
-    let message = "leases.coordination.k8s.io \"two\" is forbidden: exceeded quota: quota, \
-                   requested: count/leases.coordination.k8s.io=1, used: \
-                   count/leases.coordination.k8s.io=1, limited: count/leases.coordination.k8s.io=1";
-    refused(&answer, 403, "Forbidden", message)?;
+    wait_until_used(&cx, used("1", "1", "2")).await?;
+    let full = "exceeded quota: quota, requested: count/leases.coordination.k8s.io=1, used: \
+                count/leases.coordination.k8s.io=1, limited: count/leases.coordination.k8s.io=1";
+    refuse(&cx, &leases, &object("two"), full).await?;
     expect(&cx.send(Request::delete(format!("{leases}/one"))).await?, 200)?;
     expect(&cx.send(Request::delete(format!("{roles}/one"))).await?, 200)?;
-    wait_until_used(&cx, used("0", "0")).await
+    wait_until_used(&cx, used("0", "0", "2")).await
 }
 
 async fn a_quota_counts_what_services_give_back(cx: Context) -> Result<()> {
