@@ -6,13 +6,12 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use http::Response;
+use http::{Response, StatusCode};
 use kubewright_apimachinery::gvk::GroupResource;
 use kubewright_apimachinery::json;
 use kubewright_apimachinery::status::Status;
 use serde_json::Value;
 
-use crate::document;
 use crate::index::{self, Store};
 use crate::meta;
 use crate::refusal::Refusal;
@@ -87,7 +86,9 @@ impl Connect {
         match self {
             // It has said nothing yet.
             Connect::Log if node.is_empty() => {
-                return Ok(document::respond("text/plain", String::new()));
+                let mut nothing = Response::new(Bytes::new());
+                *nothing.status_mut() = StatusCode::NO_CONTENT;
+                return Ok(nothing);
             }
             _ if node.is_empty() => {
                 let name = meta::text(pod, "name");
@@ -171,3 +172,6 @@ fn unreachable(host: &str) -> Refusal {
     let why = format!("{host} cannot be reached: this server does not connect to nodes or pods");
     Box::new(Status::service_unavailable(why))
 }
+
+#[cfg(test)]
+mod tests;

@@ -206,6 +206,9 @@ impl Cluster {
     }
 }
 
+/// What controllers are called in the fields they manage, where clients look for this name.
+const CONTROLLERS: &str = "kube-controller-manager";
+
 /// The server as each controller sees it, with the rights that its account has.
 fn clients(server: &Server) -> controllers::Clients {
     let server = server.clone();
@@ -213,7 +216,8 @@ fn clients(server: &Server) -> controllers::Clients {
         let is_account = name.starts_with("system:serviceaccount:");
         let groups = ["system:serviceaccounts", "system:serviceaccounts:kube-system"];
         let groups = groups.into_iter().filter(|_| is_account).map(str::to_owned);
-        kube::Client::new(server.as_user(User::new(name, groups)), "default")
+        let server = server.as_user(User::new(name, groups)).known_as(CONTROLLERS);
+        kube::Client::new(server, "default")
     })
 }
 

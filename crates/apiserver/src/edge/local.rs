@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use http::header::{HeaderValue, USER_AGENT};
 use http::{Request, Response};
 use tower_service::Service;
 
@@ -25,8 +26,18 @@ pub struct Local {
     server: Server,
     /// Nobody, if requests are to show themselves who makes them.
     user: Option<User>,
+    agent: Option<HeaderValue>,
     front: Arc<Front>,
     traffic: Arc<Traffic>,
+}
+
+impl Local {
+    /// The same, for a client that does not say what program it is, which managed fields and the
+    /// audit log tell.
+    pub fn known_as(mut self, agent: &'static str) -> Local {
+        self.agent = Some(HeaderValue::from_static(agent));
+        self
+    }
 }
 
 impl Server {
@@ -42,7 +53,13 @@ impl Server {
 
     fn local(&self, user: Option<User>) -> Local {
         let front = Front::new(&Limits::default(), false, self.shutdown().clone());
-        Local { server: self.clone(), user, front: Arc::new(front), traffic: Arc::default() }
+        Local {
+            server: self.clone(),
+            user,
+            agent: None,
+            front: Arc::new(front),
+            traffic: Arc::default(),
+        }
     }
 }
 
@@ -62,6 +79,9 @@ where
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         if let Some(user) = &self.user {
             request.extensions_mut().insert(user.clone());
+        }
+        if let Some(agent) = &self.agent {
+            request.headers_mut().entry(USER_AGENT).or_insert_with(|| agent.clone());
         }
         let under_way = Traffic::begin(&self.traffic);
         let (server, front) = (self.server.clone(), Arc::clone(&self.front));

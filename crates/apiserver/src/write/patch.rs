@@ -278,7 +278,14 @@ fn sorted_along(object: &Value, patch: &Value) -> Value {
 /// What is wrong with a value as upstream says it of the result of a strategic merge, which it does
 /// not write as JSON and read again, but converts.
 fn conversion_complaint(error: &DecodeError) -> String {
-    let DecodeError::Type { found, expected, .. } = error else { return error.to_string() };
+    let (found, expected) = match error {
+        DecodeError::Type { found, expected, .. } => (found, expected),
+        // Bytes are the one thing that it writes and reads again.
+        DecodeError::Value { message } if message.starts_with("illegal base64 data") => {
+            return format!("error decoding from json: {message}");
+        }
+        DecodeError::Value { message } => return message.clone(),
+    };
     let found = match found.split(' ').next().unwrap_or_default() {
         "number" if found.contains('.') => "float64",
         "number" => "int64",

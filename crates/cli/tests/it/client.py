@@ -1,9 +1,10 @@
 """What a user of the Python client does, told in one line per step. Takes a kubeconfig."""
 
 import sys
+import tempfile
 import threading
 
-from kubernetes import client, config, dynamic, watch
+from kubernetes import client, config, dynamic, utils, watch
 
 config.load_kube_config(sys.argv[1])
 core = client.CoreV1Api()
@@ -79,6 +80,61 @@ for event in watching.stream(
         watching.stop()
 changes.join()
 
+# From files, and by parts.
+manifest = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: filed}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: filed}
+spec:
+  selector: {matchLabels: {app: filed}}
+  template: {metadata: {labels: {app: filed}}, spec: {containers: [{name: c, image: i}]}}
+"""
+with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+    file.write(manifest)
+    file.flush()
+    made = utils.create_from_yaml(client.ApiClient(), file.name, namespace=NAMESPACE)
+    print("filed", [item.kind for items in made for item in items])
+    try:
+        utils.create_from_yaml(client.ApiClient(), file.name, namespace=NAMESPACE)
+    except utils.FailToCreateError as refusals:
+        print("filed", [refusal.status for refusal in refusals.api_exceptions])
+filed = apps.read_namespaced_deployment("filed", NAMESPACE)
+filed.status = client.V1DeploymentStatus(replicas=2, observed_generation=1)
+filed = apps.replace_namespaced_deployment_status("filed", NAMESPACE, filed)
+print("status", filed.status.replicas, filed.metadata.generation, filed.spec.strategy.rolling_update.max_surge)
+scale = apps.read_namespaced_deployment_scale("filed", NAMESPACE)
+scale.spec.replicas = 5
+print("scale", apps.replace_namespaced_deployment_scale("filed", NAMESPACE, scale).spec.replicas)
+filed = apps.patch_namespaced_deployment("filed", NAMESPACE, {
+    "spec": {"template": {"spec": {"containers": [{"name": "d", "image": "j"}]}}}})
+print("strategic", [container.name for container in filed.spec.template.spec.containers])
+apply = dict(namespace=NAMESPACE, name="applied", _content_type="application/apply-patch+yaml")
+wish = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "applied"}, "data": {"k": "1"}}
+print("applied", core.patch_namespaced_config_map(body=wish, field_manager="one", **apply).data)
+wish["data"]["k"] = "2"
+print("conflict", status_of(core.patch_namespaced_config_map, body=wish, field_manager="two", **apply))
+print("forced", core.patch_namespaced_config_map(body=wish, field_manager="two", force=True, **apply).data)
+other = client.V1DeleteOptions(preconditions=client.V1Preconditions(uid="another"))
+print("another", status_of(core.delete_namespaced_config_map, "filed", NAMESPACE, body=other))
+token = core.create_namespaced_service_account_token
+for event in watch.Watch().stream(
+        core.list_namespaced_service_account, NAMESPACE,
+        field_selector="metadata.name=default", timeout_seconds=60):
+    break
+print("token", token("default", NAMESPACE, {"spec": {}}).status.token.count("."))
+pod = core.create_namespaced_pod(NAMESPACE, {
+    "metadata": {"generateName": "p-"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+print("pod", pod.metadata.name.startswith("p-"), pod.status.phase, pod.spec.service_account_name)
+print("log", core.read_namespaced_pod_log(pod.metadata.name, NAMESPACE))
+print("evicted", status_of(core.create_namespaced_pod_eviction, pod.metadata.name, NAMESPACE, {
+    "metadata": {"name": pod.metadata.name}}))
+print("invalid", status_of(core.create_namespaced_pod, NAMESPACE, {
+    "metadata": {"name": "bad"}, "spec": {"containers": []}}))
+
 # A kind of one's own, found by discovery.
 extensions = client.ApiextensionsV1Api()
 extensions.create_custom_resource_definition({
@@ -131,6 +187,14 @@ print("applied", applied.spec.sails, [entry.manager for entry in applied.metadat
 print("dynamic", [item.metadata.name for item in boats.get(namespace=NAMESPACE).items])
 boats.delete(name="one", namespace=NAMESPACE)
 print("dynamic", [item.metadata.name for item in boats.get(namespace=NAMESPACE).items])
+for event in boats.watch(namespace=NAMESPACE, timeout=60):
+    print("dynamic", event["type"], event["object"].metadata.name)
+    break
+try:
+    boats.create(namespace=NAMESPACE, body={
+        "apiVersion": "python.example.com/v1", "kind": "Boat", "metadata": {"name": "two"}})
+except dynamic.exceptions.ConflictError as refusal:
+    print("dynamic", refusal.summary())
 services = anything.resources.get(api_version="v1", kind="Service")
 service = services.create(namespace=NAMESPACE, body={
     "apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})

@@ -43,6 +43,20 @@ absent 404
 saw ADDED web 2
 saw MODIFIED web 3
 saw DELETED web 3
+filed ['ConfigMap', 'Deployment']
+filed [409, 409]
+status 2 1 25%
+scale 5
+strategic ['d', 'c']
+applied {'k': '1'}
+conflict 409
+forced {'k': '2'}
+another 409
+token 2
+pod True Pending default
+log None
+evicted None
+invalid 422
 custom {'sails': 1} 1
 custom {'sails': 2} 2
 custom {'afloat': True} 2
@@ -50,6 +64,8 @@ refused 422
 applied 4 ['python']
 dynamic ['one', 'two']
 dynamic ['two']
+dynamic ADDED two
+dynamic boats.python.example.com \"two\" already exists
 service ClusterIP 80
 left []
 allowed True

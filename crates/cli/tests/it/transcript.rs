@@ -65,6 +65,11 @@ fn nodes_and_volumes_are_kept_as_on_upstream() {
 }
 
 #[test]
+fn namespaces_hold_quotas_and_accounts_as_on_upstream() {
+    check("namespaces");
+}
+
+#[test]
 fn deletions_cascade_wait_and_are_told_as_on_upstream() {
     check("deletion");
 }

@@ -17,6 +17,7 @@ scenarios! { "patches":
     a_patch_with_an_old_version_conflicts [U3],
     a_patch_without_version_is_tried_again [U3],
     a_patch_cannot_rename [U3],
+    a_patch_cannot_make_something_else [U3],
     a_patch_of_nothing_is_not_found [U3],
     a_strategic_patch_merges_lists_by_key [U3],
     a_strategic_patch_follows_directives [U3],
@@ -140,6 +141,39 @@ async fn a_patch_cannot_rename(cx: Context) -> Result<()> {
     let answer = cx.send(Request::merge_patch(cx.core("configmaps/one"), &patch)).await?;
     let message = "the name of the object (two) does not match the name on the URL (one)";
     refused(&answer, 400, "BadRequest", message)?;
+    Ok(())
+}
+
+async fn a_patch_cannot_make_something_else(cx: Context) -> Result<()> {
+    cx.config_map("one").await?;
+    let path = cx.core("configmaps/one");
+    for (patch, why) in [
+        (json!({ "kind": "Service" }), "converting (v1.Service) to (core.ConfigMap): unknown"),
+        (json!({ "kind": "Nothing" }), "no kind \"Nothing\" is registered for version \"v1\""),
+        (json!({ "apiVersion": "a/b/c" }), "unexpected GroupVersion string: a/b/c"),
+    ] {
+        let answer = cx.send(Request::merge_patch(path.clone(), &patch)).await?;
+        let message = expect(&answer, 422)?["message"].as_str().unwrap_or_default().to_owned();
+        ensure!(message.contains(why), "{patch}: {message}");
+    }
+    // What has its type already is not asked for it.
+    let patch = json!({ "kind": "Service", "apiVersion": "v2", "data": { "key": "new" } });
+    let answer = cx.send(Request::strategic_patch(path, &patch)).await?;
+    let object = expect(&answer, 200)?;
+    let found = json!([object["apiVersion"], object["kind"], object["data"]["key"]]);
+    same("the object", &found, json!(["v1", "ConfigMap", "new"]))?;
+
+    cx.define(&cx.widgets(any_schema())).await?;
+    let widget = cx.widget("one", json!({}));
+    cx.create(&cx.widget_path(), &widget).await?;
+    let path = format!("{}/one", cx.widget_path());
+    let patch = json!({ "kind": "Gadget" });
+    let answer = cx.send(Request::merge_patch(path.clone(), &patch)).await?;
+    let must_be = format!("must be {}", widget["kind"].as_str().unwrap_or_default());
+    let message = expect(&answer, 422)?["message"].as_str().unwrap_or_default().to_owned();
+    ensure!(message.contains(&must_be), "{message}");
+    let answer = cx.send(Request::merge_patch(path, &json!({ "kind": 1 }))).await?;
+    expect(&answer, 422)?;
     Ok(())
 }
 

@@ -431,6 +431,71 @@ Pruned.
 
 Replaced, and deleted by file.
 
+Over what was made otherwise, from folders, and by what was said last.
+
+  $ kubectl create configmap owned --from-literal=a=1 --from-literal=b=2
+  configmap/owned created
+  $ printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: owned}\ndata: {a: "9", c: "3"}\n' > owned.yaml
+  $ kubectl diff -f owned.yaml > diff; echo $?
+  1
+  $ kubectl apply -f owned.yaml
+  Warning: resource configmaps/owned is missing the kubectl.kubernetes.io/last-applied-configuration annotation which is required by kubectl apply. kubectl apply should only be used on resources created declaratively by either kubectl create --save-config or kubectl apply. The missing annotation will be patched automatically.
+  configmap/owned configured
+  $ kubectl get configmap owned -o jsonpath='{.data}{"\n"}'
+  {"a":"9","b":"2","c":"3"}
+  $ kubectl diff -f owned.yaml; echo $?
+  0
+  $ printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: owned}\ndata: {c: "4"}\n' > owned.yaml
+  $ kubectl apply -f owned.yaml -o jsonpath='{.data}{"\n"}'
+  {"b":"2","c":"4"}
+  $ sed 's/data: .*/data: [1]/' owned.yaml | kubectl diff -f -; echo $?
+  error: unable to decode "STDIN": json: cannot unmarshal array into Go struct field metadataOnlyObject.metadata of type v1.ObjectMeta
+  2
+  $ kubectl diff -f absent.yaml; echo $?
+  error: the path "absent.yaml" does not exist
+  2
+  $ kubectl patch configmap owned --patch-file=/dev/stdin <<'END'
+  > data: {d: "5"}
+  > END
+  configmap/owned patched
+  $ kubectl patch -f owned.yaml -p '{"data":{"e":"6"}}' --dry-run=server -o jsonpath='{.data}{"\n"}'
+  {"b":"2","c":"4","d":"5","e":"6"}
+  $ kubectl label -f owned.yaml x=y --resource-version=1
+  Error from server (Conflict): Operation cannot be fulfilled on configmaps "owned": the object has been modified; please apply your changes to the latest version and try again
+  [1]
+  $ mkdir made; printf 'namePrefix: k-\nlabels: [{pairs: {a: b}, includeSelectors: true}]\nresources: [made.yaml]\nconfigMapGenerator: [{name: c, literals: [x=y]}]\n' > made/kustomization.yaml
+  $ kubectl create deployment made --image=i --dry-run=client -o yaml > made/made.yaml
+  $ kubectl apply -k made
+  configmap/k-c-6gc9d749f7 created
+  deployment.apps/k-made created
+  $ kubectl diff -k made; echo $?
+  0
+  $ kubectl delete -k made
+  configmap "k-c-6gc9d749f7" deleted from apply namespace
+  deployment.apps "k-made" deleted from apply namespace
+  $ kubectl create deployment kept --image=i --save-config
+  deployment.apps/kept created
+  $ kubectl create deployment kept --image=j --dry-run=client -o yaml > kept.yaml
+  $ kubectl apply set-last-applied -f kept.yaml
+  deployment.apps/kept configured
+  $ KUBE_EDITOR='sed -i s/image:.j/image:\ k/' kubectl apply edit-last-applied deployment kept
+  deployment.apps/kept edited
+  $ kubectl apply view-last-applied deployment kept -o json | grep '"image"'
+              "image": "k",
+  $ kubectl apply -f kept.yaml
+  deployment.apps/kept configured
+  $ kubectl apply --server-side -f kept.yaml
+  deployment.apps/kept serverside-applied
+  $ kubectl get deployment kept -o json --show-managed-fields | grep '"manager"\|"operation"' | sort
+                  "manager": "kubectl",
+                  "manager": "kubectl-create",
+                  "manager": "kubectl-last-applied",
+                  "operation": "Apply"
+                  "operation": "Apply",
+                  "operation": "Update",
+  $ kubectl delete deployment kept
+  deployment.apps "kept" deleted from apply namespace
+
   $ kubectl replace -f web.yaml
   deployment.apps/web replaced
   service/web replaced
