@@ -71,6 +71,11 @@ impl Observed {
         let _ = self.trail.set(Box::new(trail));
     }
 
+    /// Whether the audit log is told of it.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.trail.get().is_some()
+    }
+
     /// It is made on behalf of somebody else.
     pub(crate) fn impersonated(&self, impersonated: &Impersonated) {
         self.trail(|trail| trail.impersonated(impersonated));

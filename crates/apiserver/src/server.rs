@@ -208,6 +208,9 @@ impl Inner {
                     Ok(response) => response,
                     Err(refusal) => encode::failure(&refusal, accept.failure()),
                 };
+                for (key, text) in authorized.warnings.notes() {
+                    observed.annotate(key, || text);
+                }
                 authorized.warnings.write(response.headers_mut());
                 Ok(response)
             }
@@ -246,7 +249,10 @@ impl Inner {
         observed.decided(&decision, begun);
         match decision {
             Decision::Allowed(_) => {
-                let warnings = Warnings::default();
+                let warnings = match observed.is_followed() {
+                    true => Warnings::annotated(),
+                    false => Warnings::default(),
+                };
                 Ok(Authorized { user, target, parts, query, warnings })
             }
             Decision::Denied(denial) => {

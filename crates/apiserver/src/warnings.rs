@@ -1,6 +1,8 @@
-//! What a client is told besides the answer: `Warning` headers.
+//! What is said of a request besides its answer: to the client in `Warning` headers, to the audit
+//! log in annotations.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderMap, HeaderValue};
 use kubewright_apimachinery::json;
@@ -11,12 +13,40 @@ const TEXT_CHARACTERS_MAX: usize = 256;
 
 /// The warnings of one request, each once.
 #[derive(Debug, Default)]
-pub struct Warnings(Mutex<Vec<String>>);
+pub struct Warnings {
+    texts: Mutex<Vec<String>>,
+    /// None where there is no audit log to be told.
+    notes: Option<Mutex<Notes>>,
+}
+
+type Notes = BTreeMap<&'static str, String>;
 
 impl Warnings {
+    /// Those of a request that is also to be annotated.
+    pub(crate) fn annotated() -> Self {
+        Warnings { notes: Some(Mutex::default()), ..Warnings::default() }
+    }
+
+    pub(crate) fn is_annotated(&self) -> bool {
+        self.notes.is_some()
+    }
+
+    /// Annotates the request, if anybody wants to know.
+    pub(crate) fn note(&self, key: &'static str, text: impl FnOnce() -> String) {
+        if let Some(notes) = &self.notes {
+            lock(notes).insert(key, text());
+        }
+    }
+
+    /// Takes the annotations.
+    pub(crate) fn notes(&self) -> Notes {
+        let notes = self.notes.as_ref();
+        notes.map(|notes| std::mem::take(&mut *lock(notes))).unwrap_or_default()
+    }
+
     pub fn add(&self, text: impl Into<String>) {
         let text = text.into();
-        let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut texts = lock(&self.texts);
         if !text.is_empty() && !texts.contains(&text) {
             texts.push(text);
         }
@@ -28,22 +58,22 @@ impl Warnings {
 
     #[cfg(test)]
     pub(crate) fn texts(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.texts).clone()
     }
 
     /// Forgets what was said, because the write is tried again from the start.
     pub(crate) fn truncate(&self, count: usize) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).truncate(count);
+        lock(&self.texts).truncate(count);
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+        lock(&self.texts).len()
     }
 
     /// Writes the headers. When there is too much to say, each text is shortened, and what still
     /// does not fit is left out, as upstream does.
     pub fn write(self, headers: &mut HeaderMap) {
-        let texts = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let texts = self.texts.into_inner().unwrap_or_else(PoisonError::into_inner);
         let long = texts.iter().map(String::len).sum::<usize>() > TOTAL_BYTES_MAX;
         let mut written = 0;
         for text in &texts {
@@ -61,6 +91,10 @@ impl Warnings {
             }
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A quoted string of HTTP: controls have no place in one.

@@ -12,14 +12,16 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kubewright_apimachinery::field::Error;
 use kubewright_apimachinery::gvk::GroupKind;
 use kubewright_apimachinery::json::go_quote;
 use kubewright_apimachinery::status::Status;
 use serde_json::Value;
 
 use self::check::Violation;
-use self::policy::{Level, Standard};
+use self::policy::{Level, Policy, Standard};
 use super::{Attributes, Operation, Scene, items, text};
+use crate::authz::aggregate;
 use crate::meta;
 use crate::refusal::Refusal;
 
@@ -43,11 +45,18 @@ pub(super) fn judge(
         let why = format!("failed to lookup namespace {}", go_quote(name));
         return Err(Box::new(Status::internal_error(why)));
     };
-    let (policy, _) = policy::of_namespace(&namespace);
+    let (policy, errors) = policy::of_namespace(&namespace);
     let is_update = attributes.operation == Operation::Update;
-    if is_update && attributes.old.is_some_and(|old| !is_significant(pod, old)) {
+    let is_same = is_update && attributes.old.is_some_and(|old| !is_significant(pod, old));
+    if is_same && !(errors.is_empty() && policy.is_privileged()) {
         return Ok(());
     }
+    let standard = || policy.enforce.to_string();
+    attributes.warnings.note("pod-security.kubernetes.io/enforce-policy", standard);
+    if is_same {
+        return Ok(());
+    }
+    note(attributes, pod, &policy, &errors);
     let violations = check::violations(pod, policy.enforce);
     if !violations.is_empty() {
         let (standard, detail) = (go_quote(&policy.enforce.to_string()), detail(&violations));
@@ -74,7 +83,8 @@ pub(super) fn judge_template(
     };
     let namespace = namespace(scene, attributes.namespace.unwrap_or_default());
     if let (Some(template), Some(namespace)) = (template, namespace) {
-        let (policy, _) = policy::of_namespace(&namespace);
+        let (policy, errors) = policy::of_namespace(&namespace);
+        note(attributes, template, &policy, &errors);
         warn(attributes, template, policy.warn);
     }
     Ok(())
@@ -112,11 +122,34 @@ fn namespace(scene: &Scene<'_>, name: &str) -> Option<Value> {
     scene.get(&format!("/registry/namespaces/{name}"))
 }
 
+/// Tells the audit log what it should know.
+fn note(attributes: &Attributes<'_>, pod: &Value, policy: &Policy, errors: &[Error]) {
+    if !attributes.warnings.is_annotated() {
+        return;
+    }
+    if !errors.is_empty() {
+        attributes.warnings.note("pod-security.kubernetes.io/error", || {
+            let errors = errors.iter().map(ToString::to_string).collect::<Vec<_>>();
+            format!("Failed to parse policy: {}", aggregate(errors.iter()))
+        });
+    }
+    let violations = check::violations(pod, policy.audit);
+    if !violations.is_empty() {
+        attributes.warnings.note("pod-security.kubernetes.io/audit-violations", || {
+            would(policy.audit, &violations)
+        });
+    }
+}
+
+fn would(standard: Standard, violations: &[Violation]) -> String {
+    let (standard, detail) = (go_quote(&standard.to_string()), detail(violations));
+    format!("would violate PodSecurity {standard}: {detail}")
+}
+
 fn warn(attributes: &Attributes<'_>, pod: &Value, standard: Standard) {
     let violations = check::violations(pod, standard);
     if !violations.is_empty() {
-        let (standard, detail) = (go_quote(&standard.to_string()), detail(&violations));
-        attributes.warnings.add(format!("would violate PodSecurity {standard}: {detail}"));
+        attributes.warnings.add(would(standard, &violations));
     }
 }
 

@@ -1,7 +1,8 @@
 //! The log of a whole server in memory.
 //!
 //! `tests/recorded.jsonl` is what kube-apiserver 1.36.4 wrote with `--audit-log-path` and the policy
-//! beside it, without the plugin PodSecurity: for each request, its events. Uids, versions, times, generated names and the cells of tables are made constant.
+//! beside it: for each request, its events. Uids, versions, times, generated names and the cells of
+//! tables are made constant.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -91,7 +92,7 @@ impl Site {
     /// Makes a request as the `at`th; gives the code and the answer.
     async fn ask(&mut self, at: usize, step: &Step) -> (StatusCode, Value) {
         let (method, path) = step.request.split_once(' ').expect("a method and a path");
-        let id = format!("step-{at:02}");
+        let id = format!("step-{at:03}");
         let mut request = Request::builder()
             .method(method)
             .uri(path)
@@ -226,7 +227,7 @@ async fn the_same_requests_leave_the_same_events_as_upstream() {
     let events = site.events().await;
     let mut differences = Vec::new();
     for (at, Recorded { step, events: expected }) in recorded.iter().enumerate() {
-        let id = format!("step-{at:02}");
+        let id = format!("step-{at:03}");
         let found = events.iter().filter(|event| event["auditID"] == id);
         let found: Vec<Value> = found.map(|event| scrub(event.clone(), "")).collect();
         let order = |events: &[Value]| format!("{:?}", events.iter().map(keys).collect::<Vec<_>>());
@@ -358,7 +359,7 @@ async fn what_the_policy_does_not_want_leaves_nothing() {
     let counts = site.log.counts();
     let events = site.events().await;
     assert_eq!(events.len(), 1);
-    assert_eq!((&events[0]["auditID"], &events[0]["verb"]), (&json!("step-01"), &json!("list")));
+    assert_eq!((&events[0]["auditID"], &events[0]["verb"]), (&json!("step-001"), &json!("list")));
     assert_eq!((counts.events, counts.errors), (1, 0));
     assert_eq!(counts.levels[..2], [(Level::None, 1), (Level::Metadata, 1)]);
 }

@@ -36,7 +36,15 @@ pub(super) struct Standard {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Policy {
     pub(super) enforce: Standard,
+    pub(super) audit: Standard,
     pub(super) warn: Standard,
+}
+
+impl Policy {
+    /// Whether anything goes, and nobody hears of it.
+    pub(super) fn is_privileged(&self) -> bool {
+        [self.enforce, self.audit, self.warn].iter().all(|one| one.level == Level::Privileged)
+    }
 }
 
 impl Standard {
@@ -48,16 +56,20 @@ impl Standard {
 pub(super) fn of_namespace(namespace: &Value) -> (Policy, Vec<Error>) {
     let mut labels = Labels { labels: &namespace["metadata"]["labels"], errors: Vec::new() };
     let enforce_level = labels.level("enforce");
-    let mut policy = Policy { enforce: Standard::PRIVILEGED, warn: Standard::PRIVILEGED };
+    let privileged = Standard::PRIVILEGED;
+    let mut policy = Policy { enforce: privileged, audit: privileged, warn: privileged };
     if let Some(level) = enforce_level {
         policy.enforce.level = level.unwrap_or(Level::Restricted);
     }
     if let Some(version) = labels.version("enforce") {
         policy.enforce.version = version;
     }
-    // What is noted is not shown to clients, but its labels must be sound.
-    labels.level("audit");
-    labels.version("audit");
+    if let Some(level) = labels.level("audit") {
+        policy.audit.level = level.unwrap_or(Level::Privileged);
+    }
+    if let Some(version) = labels.version("audit") {
+        policy.audit.version = version;
+    }
     let warn_level = labels.level("warn");
     if let Some(level) = warn_level {
         policy.warn.level = level.unwrap_or(Level::Privileged);
