@@ -113,9 +113,8 @@ Quotas.
   resourcequota/cap condition met
   $ kubectl run c --image=i
   pod/c created
-  $ kubectl patch quota cap --type=merge -p '{"spec":{"hard":{"pods":"x"}}}'
-  The request is invalid: patch: Invalid value: "{\"apiVersion\":\"v1\",\"kind\":\"ResourceQuota\",\"metadata\":{\"name\":\"cap\",\"namespace\":\"namespaces\",\"uid\":\"<uid>\",\"resourceVersion\":\"<version>\",\"creationTimestamp\":\"<time>\",\"managedFields\":[{\"manager\":\"kubectl-create\",\"operation\":\"Update\",\"apiVersion\":\"v1\",\"time\":\"<time>\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:spec\":{\"f:hard\":{\".\":{},\"f:count/configmaps\":{},\"f:pods\":{}}}}},{\"manager\":\"kube-controller-manager\",\"operation\":\"Update\",\"apiVersion\":\"v1\",\"time\":\"<time>\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:status\":{\"f:hard\":{\".\":{},\"f:count/configmaps\":{},\"f:pods\":{}},\"f:used\":{}}},\"subresource\":\"status\"},{\"manager\":\"kube-apiserver\",\"operation\":\"Update\",\"apiVersion\":\"v1\",\"time\":\"<time>\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:status\":{\"f:used\":{\"f:count/configmaps\":{},\"f:pods\":{}}}},\"subresource\":\"status\"}]},\"spec\":{\"hard\":{\"count/configmaps\":\"4\",\"pods\":\"x\"}},\"status\":{\"hard\":{\"count/configmaps\":\"4\",\"pods\":\"2\"},\"used\":{\"count/configmaps\":\"4\",\"pods\":\"2\"}}}": quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
-  [1]
+  $ kubectl patch quota cap --type=merge -p '{"spec":{"hard":{"pods":"x"}}}' 2>&1 | sed 's/value: "{.*}"/value: .../'
+  The request is invalid: patch: Invalid value: ...: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
   $ kubectl patch quota cap --type=merge -p '{"spec":{"scopes":["BestEffort"]}}'
   The ResourceQuota "cap" is invalid: spec.scopes: Invalid value: ["BestEffort"]: field is immutable
   [1]
