@@ -193,7 +193,7 @@ pub fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
         ("", "ServiceAccount") => &service_account::RULES,
         ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") => &admission_policy::MUTATING,
         ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding") => {
-            &admission_policy::MUTATING_BINDING
+            &admission_policy::binding::MUTATING
         }
         ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => {
             &webhook_configuration::MUTATING
@@ -202,7 +202,7 @@ pub fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
             &admission_policy::VALIDATING
         }
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
-            &admission_policy::VALIDATING_BINDING
+            &admission_policy::binding::VALIDATING
         }
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => {
             &webhook_configuration::VALIDATING

@@ -1,18 +1,20 @@
-//! Policies of admission and what binds them.
+//! Policies of admission.
 //!
 //! Expressions are looked at only as far as they must not be empty: they are not compiled.
+
+pub(super) mod binding;
 
 use std::collections::HashSet;
 
 use k8s_openapi::api::admissionregistration::v1::{
-    AuditAnnotation, MatchCondition, MatchResources, MutatingAdmissionPolicy,
-    MutatingAdmissionPolicyBinding, Mutation, ParamKind, ParamRef, TypeChecking,
-    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, Validation, Variable,
+    AuditAnnotation, MatchCondition, MatchResources, MutatingAdmissionPolicy, Mutation, ParamKind,
+    TypeChecking, ValidatingAdmissionPolicy, Validation, Variable,
 };
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::jsonpath;
 use kubewright_apimachinery::name;
 use kubewright_apimachinery::selector::label::Leniency;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Context, Part, Rules, admission, check, condition, edit, typed};
@@ -23,8 +25,6 @@ const AUDIT_EXPRESSION_BYTES_MAX: usize = 5 << 10;
 const MUTABLE_OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
 const PATCH_TYPES: [&str; 2] = ["ApplyConfiguration", "JSONPatch"];
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
-const ACTIONS: [&str; 3] = ["Audit", "Deny", "Warn"];
-const NOT_FOUND_ACTIONS: [&str; 2] = ["Deny", "Allow"];
 
 pub(super) const VALIDATING: Rules = Rules {
     default: default_policy,
@@ -61,20 +61,6 @@ pub(super) const MUTATING: Rules = Rules {
     ..COMMON
 };
 
-pub(super) const VALIDATING_BINDING: Rules = Rules {
-    default: |object| default_matches(object, "/spec/matchResources"),
-    validate: check_validating_binding,
-    validate_update: |object, _| check_validating_binding(object),
-    ..COMMON
-};
-
-pub(super) const MUTATING_BINDING: Rules = Rules {
-    default: |object| default_matches(object, "/spec/matchResources"),
-    validate: check_mutating_binding,
-    validate_update: |object, _| check_mutating_binding(object),
-    ..COMMON
-};
-
 const COMMON: Rules = Rules {
     prepare_create: |object, _| edit::first_generation(object),
     prepare_update: |object: &mut Value, old: &Value, _: &Context<'_>| {
@@ -103,18 +89,7 @@ fn check_validating(object: &Value, old: Option<&Value>) -> Vec<Error> {
     let policy: ValidatingAdmissionPolicy = typed(object);
     let spec = policy.spec.unwrap_or_default();
     let at = Path::new("spec");
-    let mut errors = check_policy(
-        &Policy {
-            failure_policy: spec.failure_policy.as_deref(),
-            param_kind: spec.param_kind.as_ref(),
-            matches: spec.match_constraints.as_ref(),
-            conditions: spec.match_conditions.as_deref().unwrap_or_default(),
-            conditions_changed: conditions_changed(object, old),
-            variables: spec.variables.as_deref().unwrap_or_default(),
-        },
-        &[],
-        &at,
-    );
+    let mut errors = check_policy(object, old, &[], &at);
     let validations = spec.validations.unwrap_or_default();
     let annotations = spec.audit_annotations.unwrap_or_default();
     let (validations_at, annotations_at) = (at.child("validations"), at.child("auditAnnotations"));
@@ -136,18 +111,7 @@ fn check_mutating(object: &Value, old: Option<&Value>) -> Vec<Error> {
     let policy: MutatingAdmissionPolicy = typed(object);
     let spec = policy.spec.unwrap_or_default();
     let at = Path::new("spec");
-    let mut errors = check_policy(
-        &Policy {
-            failure_policy: spec.failure_policy.as_deref(),
-            param_kind: spec.param_kind.as_ref(),
-            matches: spec.match_constraints.as_ref(),
-            conditions: spec.match_conditions.as_deref().unwrap_or_default(),
-            conditions_changed: conditions_changed(object, old),
-            variables: spec.variables.as_deref().unwrap_or_default(),
-        },
-        &MUTABLE_OPERATIONS,
-        &at,
-    );
+    let mut errors = check_policy(object, old, &MUTABLE_OPERATIONS, &at);
     let mutations = spec.mutations.unwrap_or_default();
     let mutations_at = at.child("mutations");
     if mutations.is_empty() {
@@ -156,23 +120,23 @@ fn check_mutating(object: &Value, old: Option<&Value>) -> Vec<Error> {
     for (index, mutation) in mutations.iter().enumerate() {
         errors.extend(check_mutation(mutation, &mutations_at.index(index)));
     }
-    let reinvocation = spec.reinvocation_policy.as_deref();
-    errors.extend(check_required_word(
-        reinvocation,
-        &admission::REINVOCATION_POLICIES,
+    errors.extend(check::required_one_of(
         &at.child("reinvocationPolicy"),
+        check::text(&spec.reinvocation_policy),
+        &admission::REINVOCATION_POLICIES,
     ));
     errors
 }
 
-/// What both kinds of policies say.
-struct Policy<'a> {
-    failure_policy: Option<&'a str>,
-    param_kind: Option<&'a ParamKind>,
-    matches: Option<&'a MatchResources>,
-    conditions: &'a [MatchCondition],
-    conditions_changed: bool,
-    variables: &'a [Variable],
+/// What the specs of both kinds of policies say.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Policy {
+    failure_policy: Option<String>,
+    param_kind: Option<ParamKind>,
+    match_constraints: Option<MatchResources>,
+    match_conditions: Option<Vec<MatchCondition>>,
+    variables: Option<Vec<Variable>>,
 }
 
 /// Conditions that were accepted stay accepted as long as nothing that they see changes.
@@ -184,17 +148,24 @@ fn conditions_changed(object: &Value, old: Option<&Value>) -> bool {
     })
 }
 
-fn check_policy(policy: &Policy<'_>, operations: &[&str], at: &Path<'_>) -> Vec<Error> {
-    let failure_at = at.child("failurePolicy");
-    let mut errors: Vec<Error> =
-        check_required_word(policy.failure_policy, &admission::FAILURE_POLICIES, &failure_at)
-            .into_iter()
-            .collect();
-    if let Some(kind) = policy.param_kind {
+fn check_policy(
+    object: &Value,
+    old: Option<&Value>,
+    operations: &[&str],
+    at: &Path<'_>,
+) -> Vec<Error> {
+    let policy: Policy = typed::<Option<_>>(&object["spec"]).unwrap_or_default();
+    let mut errors = Vec::new();
+    errors.extend(check::required_one_of(
+        &at.child("failurePolicy"),
+        check::text(&policy.failure_policy),
+        &admission::FAILURE_POLICIES,
+    ));
+    if let Some(kind) = &policy.param_kind {
         errors.extend(check_param_kind(kind, &at.child("paramKind")));
     }
     let matches_at = at.child("matchConstraints");
-    match policy.matches {
+    match &policy.match_constraints {
         None => errors.push(Error::required(&matches_at, "")),
         Some(matches) => {
             errors.extend(check_matches(matches, &matches_at));
@@ -205,22 +176,16 @@ fn check_policy(policy: &Policy<'_>, operations: &[&str], at: &Path<'_>) -> Vec<
             errors.extend(check_operations(matches, operations, &matches_at));
         }
     }
-    if policy.conditions_changed {
+    if conditions_changed(object, old) {
         let at = at.child("matchConditions");
-        errors.extend(admission::check_conditions(policy.conditions, &at));
+        let conditions = check::list(&policy.match_conditions);
+        errors.extend(admission::check_conditions(conditions, &at));
     }
     let variables_at = at.child("variables");
-    for (index, variable) in policy.variables.iter().enumerate() {
+    for (index, variable) in policy.variables.iter().flatten().enumerate() {
         errors.extend(check_variable(variable, &variables_at.index(index)));
     }
     errors
-}
-
-fn check_required_word(word: Option<&str>, words: &[&str], at: &Path<'_>) -> Option<Error> {
-    match word {
-        None | Some("") => Some(Error::required(at, "")),
-        word => admission::check_word(word, words, at),
-    }
 }
 
 fn check_param_kind(kind: &ParamKind, at: &Path<'_>) -> Vec<Error> {
@@ -267,13 +232,13 @@ fn check_version(version: &str, api_version: &str, at: &Path<'_>) -> Option<Erro
 }
 
 fn check_matches(matches: &MatchResources, at: &Path<'_>) -> Vec<Error> {
-    let mut errors: Vec<Error> = check_required_word(
-        matches.match_policy.as_deref(),
-        &admission::MATCH_POLICIES,
+    let mut errors = Vec::new();
+    let policy = check::text(&matches.match_policy);
+    errors.extend(check::required_one_of(
         &at.child("matchPolicy"),
-    )
-    .into_iter()
-    .collect();
+        policy,
+        &admission::MATCH_POLICIES,
+    ));
     let selectors = [
         (&matches.namespace_selector, "namespaceSelector"),
         (&matches.object_selector, "objectSelector"),
@@ -463,94 +428,6 @@ fn check_mutation(mutation: &Mutation, at: &Path<'_>) -> Vec<Error> {
     if other.is_some() {
         let problem = format!("must not be specified when patchType is {patch_type}");
         errors.push(Error::invalid(other_at, other_shown, problem));
-    }
-    errors
-}
-
-fn check_validating_binding(object: &Value) -> Vec<Error> {
-    let binding: ValidatingAdmissionPolicyBinding = typed(object);
-    let spec = binding.spec;
-    let at = Path::new("spec");
-    let mut errors = check_binding(&spec.policy_name, spec.param_ref.as_ref(), &at);
-    if let Some(matches) = &spec.match_resources {
-        errors.extend(check_matches(matches, &at.child("matchResources")));
-    }
-    errors.extend(check_actions(&spec.validation_actions, &at.child("validationActions")));
-    errors
-}
-
-fn check_mutating_binding(object: &Value) -> Vec<Error> {
-    let binding: MutatingAdmissionPolicyBinding = typed(object);
-    let spec = binding.spec.unwrap_or_default();
-    let at = Path::new("spec");
-    let name = spec.policy_name.as_deref().unwrap_or_default();
-    let mut errors = check_binding(name, spec.param_ref.as_ref(), &at);
-    if let Some(matches) = &spec.match_resources {
-        let at = at.child("matchResources");
-        errors.extend(check_matches(matches, &at));
-        errors.extend(check_operations(matches, &MUTABLE_OPERATIONS, &at));
-    }
-    errors
-}
-
-fn check_binding(policy: &str, params: Option<&ParamRef>, at: &Path<'_>) -> Vec<Error> {
-    let name_at = at.child("policyName");
-    let mut errors: Vec<Error> = match policy {
-        "" => vec![Error::required(&name_at, "")],
-        policy => check::dns_subdomain(&name_at, policy),
-    };
-    if let Some(params) = params {
-        errors.extend(check_params(params, &at.child("paramRef")));
-    }
-    errors
-}
-
-fn check_params(params: &ParamRef, at: &Path<'_>) -> Vec<Error> {
-    let (name_at, selector_at) = (at.child("name"), at.child("selector"));
-    let name = params.name.as_deref().unwrap_or_default();
-    let mut errors = Vec::new();
-    if !name.is_empty() {
-        errors.extend(check::invalid(&name_at, name, name::path_segment(name)));
-    }
-    if let Some(selector) = &params.selector {
-        errors.extend(admission::check_selector(selector, Leniency::default(), &selector_at));
-    }
-    match (name.is_empty(), &params.selector) {
-        (false, Some(_)) => {
-            let problem = "name and selector are mutually exclusive";
-            errors.push(Error::forbidden(&name_at, problem));
-            errors.push(Error::forbidden(&selector_at, problem));
-        }
-        (true, None) => {
-            errors.push(Error::required(at, "one of name or selector must be specified"));
-        }
-        _ => {}
-    }
-    errors.extend(check_required_word(
-        params.parameter_not_found_action.as_deref(),
-        &NOT_FOUND_ACTIONS,
-        &at.child("parameterNotFoundAction"),
-    ));
-    errors
-}
-
-fn check_actions(actions: &[String], at: &Path<'_>) -> Vec<Error> {
-    let mut errors = Vec::new();
-    let mut seen = HashSet::new();
-    for (index, action) in actions.iter().enumerate() {
-        let at = at.index(index);
-        errors.extend(admission::check_word(Some(action), &ACTIONS, &at));
-        if !seen.insert(action.as_str()) {
-            errors.push(Error::duplicate(&at, action.as_str()));
-        }
-    }
-    if seen.contains("Deny") && seen.contains("Warn") {
-        let problem = "must not contain both Deny and Warn (repeating the same validation failure \
-                       information in the API response and headers serves no purpose)";
-        errors.push(Error::invalid(at, json!(actions), problem));
-    }
-    if seen.is_empty() {
-        errors.push(Error::required(at, "at least one validation action is required"));
     }
     errors
 }

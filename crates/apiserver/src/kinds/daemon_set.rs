@@ -55,7 +55,8 @@ fn prepare_update(object: &mut Value, old: &Value, context: &Context<'_>) {
     workload::drop_disabled(object, Some(old), TEMPLATE);
     let generation = template_generation(old);
     let changed = !edit::same(object, old, &["spec", "template"]);
-    set_template_generation(object, generation + i64::from(changed));
+    // The first number is the client's, and may be the last there is.
+    set_template_generation(object, generation.wrapping_add(i64::from(changed)));
     edit::keep_status(object, old, context);
 }
 
