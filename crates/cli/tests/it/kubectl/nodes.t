@@ -228,17 +228,17 @@ Machines, volumes, and what a cluster's owner does with them; nothing runs on th
    one
   cannot delete Pods that declare no controller (use --force to override): nodes/bare, nodes/bound
   [1]
-  $ kubectl drain one --dry-run=client --force
-  node/one cordoned (dry run)
+  $ kubectl drain one --dry-run=client --force 2>&1 | sort
   Warning: deleting Pods that declare no controller: nodes/bare, nodes/bound
   evicting pod nodes/bare (dry run)
   evicting pod nodes/bound (dry run)
+  node/one cordoned (dry run)
   node/one drained (dry run)
-  $ kubectl drain one --dry-run=server --force
-  node/one cordoned (server dry run)
+  $ kubectl drain one --dry-run=server --force 2>&1 | sort
   Warning: deleting Pods that declare no controller: nodes/bare, nodes/bound
-  evicting pod nodes/bound (server dry run)
   evicting pod nodes/bare (server dry run)
+  evicting pod nodes/bound (server dry run)
+  node/one cordoned (server dry run)
   node/one drained (server dry run)
   $ kubectl drain two --dry-run=client
   node/two cordoned (dry run)
