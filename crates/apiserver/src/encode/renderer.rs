@@ -226,9 +226,10 @@ impl Renderer {
         rev: &Rev<Index>,
         revision: Revision,
     ) -> Result<Bytes, Box<Status>> {
+        // Before the message is made: while one form of a revision is, none can be asked for.
+        let mut metadata = Vec::new();
+        self.write_metadata(rev, revision, &mut metadata)?;
         let render = || {
-            let mut metadata = Vec::new();
-            self.write_metadata(rev, revision, &mut metadata)?;
             let metadata: Value = serde_json::from_slice(&metadata).map_err(broken)?;
             let object = serde_json::json!({"metadata": metadata});
             let kind = builtin::kind("meta.k8s.io", "v1", "PartialObjectMetadata");
