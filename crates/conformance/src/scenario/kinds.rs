@@ -464,6 +464,7 @@ async fn what_is_required_is_named(cx: Context) -> Result<()> {
         object["metadata"] = json!({ "name": "one" });
         object
     };
+    cx.wait_for_account().await?;
     let pods = cx.core("pods");
     mistake(&cx, &pods, &one(json!({ "spec": {} })), "spec.containers: Required value").await?;
     let nameless = json!({ "spec": { "containers": [{}] } });
