@@ -59,6 +59,8 @@ fn complete(resource: &Resource, mut object: Value) -> Option<Value> {
     let Origin::Builtin(kind) = &resource.origin else { return Some(object) };
     // Versions that are stored but not served differ in name only.
     object["apiVersion"] = resource.gvk.api_version().into();
+    // What fits no type has no defaults either.
+    object = builtin::decode(kind.kind, object).ok()?.value;
     resource.default(&mut object);
     if resource.gvk.kind == "Job" {
         kinds::label_job(&mut object);

@@ -38,7 +38,8 @@ async fn with_namespace(area: &str, case: &Case) -> Server {
     let account = json!({"metadata": {"name": "default"}, "automountServiceAccountToken": false});
     let accounts = format!("/api/v1/namespaces/{name}/serviceaccounts");
     for (path, object) in [("/api/v1/namespaces", namespace), (&accounts, account)] {
-        let (code, _, answer) = send(&server, "POST", path, "application/json", &object).await;
+        let (code, _, answer) =
+            send(&server, admin(), "POST", path, "application/json", &object).await;
         assert_eq!(code, 201, "{answer}");
     }
     server
@@ -58,13 +59,15 @@ async fn ours(server: &Server, step: &Step) -> Value {
     let path = format!("{}?{}", request.path, query.join("&"));
     let body = request.body.clone().unwrap_or_default();
     let (code, warnings, answer) =
-        send(server, &request.method, &path, &request.content_type, &body).await;
+        send(server, admin(), &request.method, &path, &request.content_type, &body).await;
     comparable(code, warnings, answer)
 }
 
-/// Sends what the recorder would.
-async fn send(
+/// Sends what the recorder would. The status code, the warnings and the body that a user is
+/// answered with.
+pub(crate) async fn send(
     server: &Server,
+    user: User,
     method: &str,
     path: &str,
     media: &str,
@@ -76,7 +79,7 @@ async fn send(
         .uri(path)
         .header("content-type", media)
         .header("user-agent", "kubewright-conformance")
-        .extension(User::new("admin", ["system:masters".to_owned()]))
+        .extension(user)
         .body(Full::new(bytes::Bytes::from(body)))
         .expect("the request is well-formed");
     let response = server.call(request).await;
@@ -85,6 +88,10 @@ async fn send(
     let warnings = warnings.map(|text| text.to_str().expect("it is text").to_owned()).collect();
     let body = response.into_body().collect().await.expect("a body ends").to_bytes();
     (code, warnings, serde_json::from_slice(&body).unwrap_or_default())
+}
+
+pub(crate) fn admin() -> User {
+    User::new("admin", ["system:masters".to_owned()])
 }
 
 /// An answer without what differs from server to server and from run to run.

@@ -43,12 +43,15 @@ use crate::metrics::Metrics;
 use crate::negotiate::Accept;
 use crate::observe::Observed;
 use crate::openapi;
+use crate::options::WriteOptions;
 use crate::query::Query;
 use crate::refusal::Refusal;
+use crate::resource::Resource;
 use crate::services::Services;
 use crate::target::{self, Target};
 use crate::user::User;
 use crate::warnings::Warnings;
+use crate::write::{Revise, Write};
 
 /// What a request may bring.
 const BODY_BYTES_MAX: usize = 3 << 20;
@@ -260,6 +263,31 @@ impl Inner {
                 Err(authz::forbidden(&user, &attributes, &denial.to_string()))
             }
         }
+    }
+
+    /// Writes the status of an object of which the server itself tells what becomes of it.
+    pub(crate) async fn write_status(
+        &self,
+        resource: &Resource,
+        name: &str,
+        options: &WriteOptions,
+        revise: &dyn Revise,
+    ) -> Result<(), Refusal> {
+        let write = Write {
+            store: &self.store,
+            admission: &self.admission,
+            services: &self.services,
+            user: &User::apiserver(),
+            resource,
+            namespace: None,
+            name,
+            part: Some("status"),
+            options,
+            now: self.now(),
+            warnings: &Warnings::default(),
+            may_create: &|| Ok(()),
+        };
+        write.update(revise).await.map(drop)
     }
 
     /// The time, as the store has it.

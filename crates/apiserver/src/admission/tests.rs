@@ -1,10 +1,9 @@
 //! Plugins, as a client sees them.
 
-use http::Request;
-use http_body_util::{BodyExt as _, Full};
 use kubewright_apimachinery::yaml;
 use serde_json::{Value, json};
 
+use crate::replay::{admin, send};
 use crate::server::Server;
 use crate::server::tests::{ask, server};
 use crate::user::User;
@@ -380,27 +379,9 @@ async fn a_service_takes_its_endpoints_along() {
     assert_eq!(ask(&server, &format!("GET {endpoints}/s"), Value::Null).await.0, 404);
 }
 
-/// The status code, the warnings and the body that a user is answered with.
 async fn ask_by(server: &Server, user: User, line: &str, body: Value) -> (u16, Vec<String>, Value) {
     let (method, path) = line.split_once(' ').expect("a method and a path");
-    let body = if body.is_null() { String::new() } else { body.to_string() };
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header("content-type", "application/json")
-        .extension(user)
-        .body(Full::new(bytes::Bytes::from(body)))
-        .expect("the request is well-formed");
-    let response = server.call(request).await;
-    let code = response.status().as_u16();
-    let warnings = response.headers().get_all("warning").iter();
-    let warnings = warnings.map(|text| text.to_str().expect("it is text").to_owned()).collect();
-    let body = response.into_body().collect().await.expect("a body ends").to_bytes();
-    (code, warnings, serde_json::from_slice(&body).unwrap_or_default())
-}
-
-fn admin() -> User {
-    User::new("admin", ["system:masters".to_owned()])
+    send(server, user, method, path, "application/json", &body).await
 }
 
 #[tokio::test]

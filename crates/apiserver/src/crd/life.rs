@@ -28,7 +28,7 @@ use crate::resource::Resource;
 use crate::server::Inner;
 use crate::user::User;
 use crate::warnings::Warnings;
-use crate::write::{Replace, Write};
+use crate::write::Replace;
 
 /// How the server signs what it writes itself.
 const MANAGER: &str = "kube-apiserver";
@@ -352,24 +352,8 @@ async fn delete_object(
 async fn update_status(server: &Inner, name: &str, definition: Value) -> Result<(), Refusal> {
     let resource = Catalog::definitions();
     let options = WriteOptions { manager: MANAGER.to_owned(), ..WriteOptions::default() };
-    let warnings = Warnings::default();
-    let write = Write {
-        store: &server.store,
-        admission: &server.admission,
-        services: &server.services,
-        user: &User::apiserver(),
-        resource,
-        namespace: None,
-        name,
-        part: Some("status"),
-        options: &options,
-        now: server.now(),
-        warnings: &warnings,
-        may_create: &|| Ok(()),
-    };
-    match write.update(&Replace(definition)).await {
-        Ok(_) => Ok(()),
+    match server.write_status(resource, name, &options, &Replace(definition)).await {
         Err(refusal) if matches!(refusal.code, 404 | 409) => Ok(()),
-        Err(refusal) => Err(refusal),
+        done => done,
     }
 }

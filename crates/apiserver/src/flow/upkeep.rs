@@ -17,9 +17,7 @@ use crate::meta;
 use crate::options::WriteOptions;
 use crate::refusal::Refusal;
 use crate::server::Inner;
-use crate::user::User;
-use crate::warnings::Warnings;
-use crate::write::{Patch, PatchKind, Write};
+use crate::write::{Patch, PatchKind};
 
 /// How often the server's own objects are looked after.
 const PERIOD: Duration = Duration::from_secs(60);
@@ -107,21 +105,6 @@ async fn say(server: &Inner, name: &str, condition: &Value) -> Result<(), Refusa
     let resource = Catalog::flow_schemas();
     let options =
         WriteOptions { manager: MANAGER.to_owned(), force: true, ..WriteOptions::default() };
-    let warnings = Warnings::default();
-    let write = Write {
-        store: &server.store,
-        admission: &server.admission,
-        services: &server.services,
-        user: &User::apiserver(),
-        resource,
-        namespace: None,
-        name,
-        part: Some("status"),
-        options: &options,
-        now: server.now(),
-        warnings: &warnings,
-        may_create: &|| Ok(()),
-    };
     let applied = json!({
         "apiVersion": resource.gvk.api_version(),
         "kind": resource.gvk.kind,
@@ -130,9 +113,8 @@ async fn say(server: &Inner, name: &str, condition: &Value) -> Result<(), Refusa
     });
     let body = applied.to_string();
     let patch = Patch::read(PatchKind::Apply, body.as_bytes(), options.validation)?;
-    match write.update(&patch).await {
-        Ok(_) => Ok(()),
+    match server.write_status(resource, name, &options, &patch).await {
         Err(refusal) if refusal.code == 404 => Ok(()),
-        Err(refusal) => Err(refusal),
+        done => done,
     }
 }

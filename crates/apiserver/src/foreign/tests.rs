@@ -123,3 +123,14 @@ fn a_version_that_is_stored_and_not_served_differs_in_name_only() {
     assert_eq!(read["apiVersion"], "admissionregistration.k8s.io/v1");
     assert_eq!(read["spec"]["policyName"], "p");
 }
+
+#[test]
+fn what_fits_no_type_is_no_object() {
+    for stored in [
+        json!({"kind": "ClusterRoleBinding", "apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "a"}, "subjects": 5, "roleRef": 7}),
+        json!({"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "a"}, "status": 7}),
+        json!({"kind": "Pod", "apiVersion": "v1", "metadata": 7}),
+    ] {
+        assert_eq!(read(&json::to_vec(&stored)), None, "{stored}");
+    }
+}

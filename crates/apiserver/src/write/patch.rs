@@ -7,13 +7,14 @@ use kubewright_apimachinery::json::go;
 use kubewright_apimachinery::json::strict::{self, Violation};
 use kubewright_apimachinery::patch::{json as json_patch, merge, strategic};
 use kubewright_apimachinery::schema::Malformed;
-use kubewright_apimachinery::status::Status;
+use kubewright_apimachinery::status::{Reason, Status};
 use kubewright_apimachinery::{json, yaml};
 use serde_json::{Map, Value};
 
 use super::{Revise, Write};
 use crate::draft::decode_yaml;
 use crate::draft::identity::{self, Mismatch};
+use crate::meta;
 use crate::options::FieldValidation;
 use crate::refusal::Refusal;
 use crate::resource::{Origin, Resource};
@@ -233,7 +234,8 @@ impl Patch {
         let applied = write.with_manager(|manager| {
             manager.apply(live, config, &options.manager, options.force, write.now)
         });
-        let mut object = applied.map_err(|error| Box::new(Status::from(error)))?;
+        let object = applied.map_err(|error| Box::new(Status::from(error)))?;
+        let mut object = converted(write.resource, config, object)?;
         if options.validation != FieldValidation::Ignore {
             write.warnings.extend(self.violations.iter().cloned());
         }
@@ -241,6 +243,33 @@ impl Patch {
         write.resource.default(&mut object);
         Ok(object)
     }
+}
+
+/// What an apply has merged, in normal form: the schema that it was merged by lets more through
+/// than the type has room for.
+fn converted(resource: &Resource, config: &Value, merged: Value) -> Result<Value, Refusal> {
+    let mut object = match &resource.origin {
+        Origin::Builtin(builtin) => match builtin::decode(builtin.kind, merged) {
+            Ok(decoded) => decoded.value,
+            Err(error) => {
+                let (namespace, name) =
+                    (meta::text(config, "namespace"), meta::text(config, "name"));
+                let (gvk, why) = (&resource.gvk, conversion_complaint(&error));
+                let why = format!(
+                    "failed to convert new object ({namespace}/{name}; {gvk}) to proper version: \
+                     unable to convert unstructured object to {gvk}: {why}"
+                );
+                return Err(Box::new(Status::failure(500, Reason::Unknown, why)));
+            }
+        },
+        // Its metadata is read as if it came from the store.
+        Origin::Custom(custom) => match custom.admit_tree(merged, Malformed::Drop) {
+            Ok((object, _)) => object,
+            Err(why) => return Err(Box::new(Status::internal_error(why))),
+        },
+    };
+    identity::label(&mut object, &resource.gvk);
+    Ok(object)
 }
 
 /// What is left of a strategic merge patch when it has been merged, which is what upstream shows of

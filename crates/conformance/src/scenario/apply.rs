@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::{Context, expect, refused, revision, same, scenarios, text};
+use super::{Context, any_schema, expect, refused, revision, same, scenarios, text};
 use crate::endpoint::{Answer, Request};
 
 scenarios! { "apply":
@@ -16,6 +16,9 @@ scenarios! { "apply":
     an_update_takes_ownership_of_what_it_changes [U4],
     an_apply_needs_a_manager_and_no_managed_fields [U4],
     an_apply_must_fit_the_schema [U4],
+    what_was_merged_is_in_normal_form [U4 B3],
+    what_was_merged_must_fit_its_type [U4 B3],
+    applied_metadata_of_a_custom_resource_is_in_normal_form [U4 C7],
     an_apply_may_be_yaml [U4],
     managed_fields_can_be_reset [U4],
     force_is_for_apply_alone [U4],
@@ -135,6 +138,70 @@ async fn an_apply_must_fit_the_schema(cx: Context) -> Result<()> {
     let answer = cx.send(Request::apply(cx.core("configmaps/one?fieldManager=a"), &body)).await?;
     refused(&answer, 400, "BadRequest", "invalid object type: /, Kind=ConfigMap")?;
     Ok(())
+}
+
+/// The schema lets numbers through where there are quantities, and null anywhere.
+async fn what_was_merged_is_in_normal_form(cx: Context) -> Result<()> {
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota",
+        "metadata": { "name": "one", "labels": { "a": null }, "ownerReferences": [] },
+        "spec": { "hard": { "pods": 1, "cpu": 0.5, "memory": "1024Mi" } },
+    });
+    let path = cx.core("resourcequotas/one?fieldManager=a");
+    let applied = expect(&cx.send(Request::apply(&path, &quota)).await?, 201)?;
+    let hard = json!({ "cpu": "500m", "memory": "1Gi", "pods": "1" });
+    same("quantities", &applied["spec"]["hard"], hard)?;
+    same("labels", &applied["metadata"]["labels"], json!({ "a": "" }))?;
+    same("owners", &applied["metadata"]["ownerReferences"], Value::Null)?;
+    let again = expect(&cx.send(Request::apply(&path, &quota)).await?, 200)?;
+    same("the same again", &again, applied)?;
+    let protobuf = "application/vnd.kubernetes.protobuf";
+    let read = cx.send(Request::get(cx.core("resourcequotas/one")).accept(protobuf)).await?;
+    ensure!(read.status == 200, "expected 200 for protobuf, got {}", read.status);
+    Ok(())
+}
+
+async fn what_was_merged_must_fit_its_type(cx: Context) -> Result<()> {
+    let check = async |path: String, body: Value, kind: &str, why: &str| {
+        let answer = cx.send(Request::apply(format!("{path}?fieldManager=a"), &body)).await?;
+        let message = format!(
+            "failed to convert new object (/one; {kind}) to proper version: unable to convert \
+             unstructured object to {kind}: {why}"
+        );
+        same("message", &expect(&answer, 500)?["message"], json!(message))
+    };
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "one" },
+        "data": { "a": "zz!" },
+    });
+    let why = "error decoding from json: illegal base64 data at input byte 2";
+    check(cx.core("secrets/one"), secret, "/v1, Kind=Secret", why).await?;
+    let lease = |spec: Value| {
+        json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "name": "one" }, "spec": spec,
+        })
+    };
+    let leases = cx.apis("coordination.k8s.io/v1", "leases/one");
+    let kind = "coordination.k8s.io/v1, Kind=Lease";
+    let why = "parsing time \"foo\" as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse \"foo\" \
+               as \"2006\"";
+    check(leases.clone(), lease(json!({ "renewTime": "foo" })), kind, why).await?;
+    let why = "cannot convert float64 to int32";
+    check(leases, lease(json!({ "leaseTransitions": 1.5 })), kind, why).await
+}
+
+async fn applied_metadata_of_a_custom_resource_is_in_normal_form(cx: Context) -> Result<()> {
+    cx.define(&cx.widgets(any_schema())).await?;
+    let widget = json!({
+        "apiVersion": format!("{}/v1", cx.group()), "kind": "Widget",
+        "metadata": { "name": "one", "labels": { "a": null } },
+    });
+    let path = cx.apis(&format!("{}/v1", cx.group()), "widgets/one");
+    let applied = Request::apply(format!("{path}?fieldManager=a"), &widget);
+    let applied = expect(&cx.send(applied).await?, 201)?;
+    same("labels", &applied["metadata"]["labels"], json!({ "a": "" }))?;
+    same("what is read", &cx.get(&path).await?, applied)
 }
 
 async fn an_apply_may_be_yaml(cx: Context) -> Result<()> {

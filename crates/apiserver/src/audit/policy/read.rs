@@ -1,6 +1,7 @@
 //! From the text of a policy to a policy, with all that is wrong with it.
 
 use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::json::go;
 use kubewright_apimachinery::json::strict::{self, Violation};
 use kubewright_apimachinery::{name, yaml};
 use serde_json::{Map, Value};
@@ -14,7 +15,7 @@ pub(super) fn policy(text: &str) -> Result<Policy, PolicyError> {
         Value::Object(tree) => tree,
         Value::Null => Map::new(),
         other => {
-            let why = format!("{} is no policy", name_of(&other));
+            let why = format!("{} is no policy", go::word(&other));
             return Err(PolicyError::Malformed(why));
         }
     };
@@ -244,21 +245,10 @@ impl<'a> Fields<'a> {
     /// In the words of Go's decoder.
     fn misfit(&self, field: &str, found: &Value, ty: &str) -> PolicyError {
         let Fields { ty: of, go_place, .. } = self;
-        let found = name_of(found);
+        let found = go::word(found);
         PolicyError::Malformed(format!(
             "json: cannot unmarshal {found} into Go struct field {of}.{go_place}{field} of type \
              {ty}"
         ))
-    }
-}
-
-fn name_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
