@@ -218,11 +218,8 @@ async fn idle_watches_cost_little() {
     let access = &ours.access;
     check_others(access).await;
     let before = ours.resident_kib();
-    // Both ends of a watch are files, each in a process of its own.
-    let count = std::env::var("KUBEWRIGHT_IDLE_WATCHES").ok();
-    let count: usize = count.map_or(500, |count| count.parse().expect("a number"));
-    let room = raise_file_limit();
-    assert!(count + 100 <= room, "{count} watches need more than {room} files");
+    // Both ends of a watch are files, each in a process of its own, and other tests need some too.
+    let count = raise_file_limit().saturating_sub(1_000).clamp(500, 10_000);
 
     let secrets = "/api/v1/namespaces/default/secrets";
     let start = access.client().await.get(secrets).await;
