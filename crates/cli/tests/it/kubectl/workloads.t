@@ -994,7 +994,7 @@ Described.
   Tolerations:  node.kubernetes.io/not-ready:NoExecute op=Exists for 300s
                                node.kubernetes.io/unreachable:NoExecute op=Exists for 300s
   Events:  <none>
-  $ kubectl describe service web
+  $ kubectl describe service web --show-events=false
   Name:  web
   Namespace:  workloads
   Labels:  app=web
@@ -1010,7 +1010,6 @@ Described.
   Endpoints:  10.1.0.1:8080
   Session Affinity:  None
   Internal Traffic Policy:  Cluster
-  Events:  <none>
   $ kubectl describe service far
   Name:  far
   Namespace:  workloads
