@@ -154,10 +154,15 @@ impl Hold {
     /// Holds `dir`, which is made if it is not there.
     pub fn take(dir: &Path) -> Result<Self, HoldError> {
         let io_error = |source| HoldError::Io { dir: dir.into(), source };
-        make_dir(dir).map_err(io_error)?;
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
-        let lock = options.open(dir.join("lock")).map_err(io_error)?;
+        let open = || make_dir(dir).and_then(|()| options.open(dir.join("lock")));
+        // Whoever held it may have removed it in between.
+        let lock = open().or_else(|error| match error.kind() {
+            ErrorKind::NotFound => open(),
+            _ => Err(error),
+        });
+        let lock = lock.map_err(io_error)?;
         for _ in 0..LOOKS {
             match lock.try_lock() {
                 Ok(()) => return Ok(Hold { _lock: lock }),
