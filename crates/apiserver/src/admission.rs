@@ -159,9 +159,7 @@ impl Admission {
     }
 
     fn scene(&self) -> Scene<'_> {
-        let now = self.store.config().clock.now();
-        let now = Timestamp::from_second(now.as_secs().cast_signed()).unwrap_or(Timestamp::MAX);
-        Scene { store: &self.store, authorizer: &self.authorizer, now }
+        Scene { store: &self.store, authorizer: &self.authorizer, now: index::now(&self.store) }
     }
 }
 
@@ -236,14 +234,13 @@ impl Attributes<'_> {
 impl Scene<'_> {
     /// The object with this key.
     fn get(&self, key: &str) -> Option<Value> {
-        self.store.get(key).map(|rev| index::object(&rev))
+        self.store.get(key).and_then(|rev| index::object(&rev))
     }
 
     /// The objects whose keys begin so.
     fn list(&self, prefix: &str) -> Vec<Value> {
         let found = self.store.snapshot().range(prefix, None, None);
-        let objects = found.iter().filter(|rev| rev.extracted.is_object());
-        objects.map(|rev| index::object(rev)).collect()
+        found.iter().filter_map(|rev| index::object(rev)).collect()
     }
 }
 
@@ -274,11 +271,4 @@ fn list_of<'a>(object: &'a mut Value, field: &str) -> &'a mut Vec<Value> {
         *list = Value::Array(Vec::new());
     }
     list.as_array_mut().expect("it was made a list")
-}
-
-/// Puts a text into one of the maps of metadata, keeping its keys in order.
-fn put_meta(object: &mut Value, map: &str, key: &str, value: &str) {
-    let map = meta::of(object).entry(map).or_insert(Value::Null);
-    map[key] = value.into();
-    map.as_object_mut().expect("a key was put into it").sort_keys();
 }

@@ -75,8 +75,8 @@ impl Plan {
             match snapshot.get(key(resource, &own.object).as_str()) {
                 None => self.put(own.object, Expect::Absent),
                 Some(rev) => {
-                    let stored = index::object(rev);
-                    if must_change(&own.keep, &stored)
+                    if let Some(stored) = index::object(rev)
+                        && must_change(&own.keep, &stored)
                         && let Some(object) = corrected(&stored, &own.object)
                     {
                         self.put(object, Expect::At(rev.revision));
@@ -106,7 +106,7 @@ impl Plan {
     fn services(&self, snapshot: &Snapshot<Index>) -> Vec<Value> {
         const PREFIX: &str = "/registry/services/specs/";
         let stored = snapshot.range(PREFIX, None, None);
-        let stored = stored.iter().map(|rev| index::object(rev));
+        let stored = stored.iter().filter_map(|rev| index::object(rev));
         let new = self.puts.iter().filter(|put| put.key.as_str().starts_with(PREFIX));
         let new = new.filter_map(|put| serde_json::from_slice(&put.value).ok());
         stored.chain(new).collect()

@@ -60,10 +60,7 @@ pub(crate) fn parse(policy: &str) -> Vec<Value> {
 /// What must change for the store to hold the policy. Nothing is ever taken away, and nothing is
 /// changed that opted out.
 pub fn plan(snapshot: &Snapshot<Index>) -> Vec<Change> {
-    let stored = |object: &Value| {
-        let rev = snapshot.get(&key(object)).filter(|rev| rev.extracted.is_object())?;
-        Some(index::object(rev))
-    };
+    let stored = |object: &Value| index::object(snapshot.get(&key(object))?);
     let mut changes = Vec::new();
     for expected in objects() {
         let existing = stored(&expected).or_else(|| {

@@ -53,7 +53,7 @@ impl Connect {
     ) -> Result<Response<Bytes>, Refusal> {
         let find = |name: &str| {
             let found = store.get(resource.key(namespace, name).as_str());
-            let found = found.map(|found| index::object(&found));
+            let found = found.and_then(|found| index::object(&found));
             found.ok_or_else(|| Box::new(Status::not_found(&resource.group_resource(), name)))
         };
         match (self, resource.gvk.kind.as_str()) {
@@ -153,10 +153,9 @@ fn to_pod(pod: &Value) -> Refusal {
 
 fn to_service(store: &Store, namespace: &str, name: &str) -> Refusal {
     let endpoints = store.get(&format!("/registry/services/endpoints/{namespace}/{name}"));
-    let Some(endpoints) = endpoints else {
+    let Some(endpoints) = endpoints.and_then(|endpoints| index::object(&endpoints)) else {
         return Box::new(Status::not_found(&GroupResource::new("", "services"), name));
     };
-    let endpoints = index::object(&endpoints);
     let mut subsets = endpoints["subsets"].as_array().into_iter().flatten();
     let addresses = subsets.find_map(|subset| subset["addresses"].as_array()?.first());
     match addresses.and_then(|address| address["ip"].as_str()) {

@@ -70,7 +70,8 @@ impl Shelf {
             let key = rev.key.as_str();
             let known = current.read.remove(key).filter(|(revision, _)| *revision == rev.revision);
             changed |= known.is_none();
-            let entry = known.unwrap_or_else(|| (rev.revision, compile(&index::object(rev))));
+            let compile = || index::object(rev).as_ref().and_then(compile);
+            let entry = known.unwrap_or_else(|| (rev.revision, compile()));
             read.insert(key.to_owned(), entry);
         }
         changed |= !current.read.is_empty();
@@ -151,23 +152,4 @@ pub(crate) fn resources(object: &Value, definition: &Arc<Definition>) -> Vec<Arc
         })
     };
     served.map(resource).collect()
-}
-
-/// Sets a condition of a definition; its time is kept while its status does not change.
-pub(crate) fn set_condition(object: &mut Value, mut condition: Value) {
-    let conditions = &mut object["status"]["conditions"];
-    if !conditions.is_array() {
-        *conditions = Value::Array(Vec::new());
-    }
-    let Value::Array(conditions) = conditions else { unreachable!("it was made a list") };
-    let same = conditions.iter_mut().find(|other| other["type"] == condition["type"]);
-    match same {
-        Some(old) => {
-            if old["status"] == condition["status"] && old["lastTransitionTime"].is_string() {
-                condition["lastTransitionTime"] = old["lastTransitionTime"].clone();
-            }
-            *old = condition;
-        }
-        None => conditions.push(condition),
-    }
 }

@@ -10,6 +10,7 @@ use kubewright_store::{Change, Durability, Updated};
 use serde_json::{Value, json};
 
 use crate::admission::{Admission, Attributes, Operation};
+use crate::conditions;
 use crate::encode;
 use crate::index::{self, Store, Stored};
 use crate::meta;
@@ -331,7 +332,7 @@ impl Delete<'_> {
             "message": "CustomResourceDefinition marked for deletion; CustomResource deletion \
                         will begin soon",
         });
-        crate::crd::set_condition(&mut object, terminating);
+        conditions::set(&mut object["status"], terminating);
         object
     }
 

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use kubewright_apimachinery::json;
 use kubewright_store::{Key, Rev, Revision};
 use serde::Deserialize;
@@ -153,20 +154,27 @@ impl Index {
     }
 }
 
-/// The object as a tree, with `resourceVersion`, in its hub version.
-///
-/// # Panics
-/// When the value is no object; see [`Index::is_object`].
-pub fn object(rev: &Rev<Index>) -> Value {
+/// The object as a tree, with `resourceVersion`, in its hub version; `None` when the value is none,
+/// which nobody but another program can have stored.
+pub fn object(rev: &Rev<Index>) -> Option<Value> {
     object_at(rev, rev.revision)
 }
 
 /// The object as it was last, at the revision of its deletion.
-pub fn object_at(rev: &Rev<Index>, revision: Revision) -> Value {
+pub fn object_at(rev: &Rev<Index>, revision: Revision) -> Option<Value> {
+    if !rev.extracted.is_object() {
+        return None;
+    }
     let json = rev.extracted.json(&rev.value);
-    let mut object: Value = serde_json::from_slice(json).expect("an object was read from it");
+    let mut object: Value = serde_json::from_slice(json).ok()?;
     set_resource_version(&mut object, revision);
-    object
+    Some(object)
+}
+
+/// The time, as the store has it, to the second.
+pub(crate) fn now(store: &Store) -> Timestamp {
+    let now = store.config().clock.now();
+    Timestamp::from_second(now.as_secs().cast_signed()).unwrap_or(Timestamp::MAX)
 }
 
 /// Writes the revision into an object where upstream has it, behind `uid`.

@@ -44,6 +44,26 @@ pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"].get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// Puts a text into one of the maps of metadata, keeping its keys in order.
+pub(crate) fn put(object: &mut Value, map: &str, key: &str, value: &str) {
+    let map = of(object).entry(map).or_insert(Value::Null);
+    if !map.is_object() {
+        *map = json!({});
+    }
+    let Some(entries) = map.as_object_mut() else { return };
+    entries.insert(key.to_owned(), value.into());
+    entries.sort_keys();
+}
+
+/// A field of the metadata as the old object has it, or not at all.
+pub(crate) fn restore(object: &mut Value, old: &Value, field: &str) {
+    let metadata = of(object);
+    match old["metadata"].get(field) {
+        Some(value) => metadata.insert(field.to_owned(), value.clone()),
+        None => metadata.shift_remove(field),
+    };
+}
+
 pub(crate) fn is_deleting(object: &Value) -> bool {
     !text(object, "deletionTimestamp").is_empty()
 }

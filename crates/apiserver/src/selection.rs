@@ -151,10 +151,7 @@ pub(crate) fn field<'a>(resource: &Resource, rev: &'a Rev<Index>, name: &str) ->
 /// What the rules of a built-in kind make of an object.
 fn made(resource: &Resource, rev: &Rev<Index>) -> Box<[Box<str>]> {
     let Origin::Builtin(builtin) = &resource.origin else { return Box::default() };
-    if !rev.extracted.is_object() {
-        return Box::default();
-    }
-    let object = index::object(rev);
+    let Some(object) = index::object(rev) else { return Box::default() };
     let make = |field: &Field| -> Box<str> {
         match field {
             Field::At(path) => text(at(&object, path)).into(),

@@ -38,7 +38,7 @@ use crate::encode::{self, Encoder};
 use crate::flow::{self, Flows};
 use crate::genesis;
 use crate::health::Health;
-use crate::index::Store;
+use crate::index::{self, Store};
 use crate::metrics::Metrics;
 use crate::negotiate::Accept;
 use crate::observe::Observed;
@@ -292,8 +292,7 @@ impl Inner {
 
     /// The time, as the store has it.
     pub(crate) fn now(&self) -> Timestamp {
-        let now = self.store.config().clock.now();
-        Timestamp::from_second(now.as_secs().cast_signed()).unwrap_or(Timestamp::MAX)
+        index::now(&self.store)
     }
 }
 

@@ -229,8 +229,9 @@ impl Write<'_> {
         let updated = updated?;
         if let Updated::Deleted(gone) = &updated
             && Services::concern(self.resource)
+            && let Some(service) = index::object(&gone.previous)
         {
-            self.services.release(&index::object(&gone.previous)).await;
+            self.services.release(&service).await;
         }
         Ok(match (updated, outcome) {
             (_, Some(written)) => written,
@@ -402,17 +403,17 @@ impl Write<'_> {
     /// Prepares, validates and judges an object that takes the place of another.
     async fn admit_update(&self, mut object: Value, live: &Value) -> Result<Admitted, Refusal> {
         let resource = self.resource;
-        restore(&mut object, live, "generation");
+        meta::restore(&mut object, live, "generation");
         if meta::text(&object, "uid").is_empty() {
-            restore(&mut object, live, "uid");
+            meta::restore(&mut object, live, "uid");
         }
         resource.prepare_update(self.part, &mut object, live, &self.context());
-        restore(&mut object, live, "creationTimestamp");
+        meta::restore(&mut object, live, "creationTimestamp");
         if meta::is_deleting(live) {
-            restore(&mut object, live, "deletionTimestamp");
+            meta::restore(&mut object, live, "deletionTimestamp");
         }
         if object["metadata"].get("deletionGracePeriodSeconds").is_none() {
-            restore(&mut object, live, "deletionGracePeriodSeconds");
+            meta::restore(&mut object, live, "deletionGracePeriodSeconds");
         }
         let errors = resource.validate_update(self.part, &object, live);
         self.refuse_invalid(self.name, &errors)?;
@@ -558,7 +559,7 @@ impl Write<'_> {
             "" => Status::already_exists(&resource, name),
             _ => Status::generate_name_conflict(&resource, name, 1),
         };
-        if meta::is_deleting(&index::object(found)) {
+        if index::object(found).is_some_and(|found| meta::is_deleting(&found)) {
             status.message = format!("object is being deleted: {}", status.message);
         }
         Box::new(status)
@@ -567,14 +568,4 @@ impl Write<'_> {
 
 fn is_taken(refusal: &Refusal) -> bool {
     refusal.reason == Reason::AlreadyExists
-}
-
-/// Puts a field of the metadata back to what it was.
-fn restore(object: &mut Value, live: &Value, field: &str) {
-    let was = live["metadata"].get(field).cloned();
-    let metadata = meta::of(object);
-    match was {
-        Some(value) => metadata.insert(field.to_owned(), value),
-        None => metadata.shift_remove(field),
-    };
 }

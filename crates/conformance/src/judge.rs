@@ -21,24 +21,25 @@ const SCENARIO_MAX: Duration = Duration::from_secs(120);
 #[derive(Debug, Default)]
 pub struct Verdict {
     passed: usize,
-    failed: usize,
+    /// What failed, a line for each.
+    failed: Vec<String>,
     /// Failed as expected.
     skipped: usize,
 }
 
 impl Verdict {
     pub fn is_pass(&self) -> bool {
-        self.failed == 0
+        self.failed.is_empty()
     }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} passed, {} failed", self.passed, self.failed)?;
+        write!(f, "{} passed, {} failed", self.passed, self.failed.len())?;
         if self.skipped > 0 {
             write!(f, ", {} skipped", self.skipped)?;
         }
-        Ok(())
+        self.failed.iter().try_for_each(|line| write!(f, "\n{line}"))
     }
 }
 
@@ -85,25 +86,21 @@ pub async fn run(
     while let Some(joined) = running.join_next().await {
         let (scenario, outcome, took) = joined.context("a scenario's task broke")?;
         let Scenario { name, proves, .. } = scenario;
-        let outcome = match (outcome, expected.contains(name)) {
-            (Ok(()), false) => {
-                verdict.passed += 1;
-                "ok".to_owned()
-            }
-            (Err(_), true) => {
-                verdict.skipped += 1;
-                "fails as expected".to_owned()
-            }
+        let told = match (&outcome, expected.contains(name)) {
+            (Ok(()), false) => "ok".to_owned(),
+            (Err(_), true) => "fails as expected".to_owned(),
             (Ok(()), true) => {
-                verdict.failed += 1;
                 "PASSES, but is listed as an expected failure: take it off the list".to_owned()
             }
-            (Err(error), false) => {
-                verdict.failed += 1;
-                format!("FAILED: {error:#}")
-            }
+            (Err(error), false) => format!("FAILED: {error:#}"),
         };
-        println!("{name} [{}] {} ms: {outcome}", proves.join(" "), took.as_millis());
+        let line = format!("{name} [{}] {} ms: {told}", proves.join(" "), took.as_millis());
+        println!("{line}");
+        match (outcome.is_ok(), expected.contains(name)) {
+            (true, false) => verdict.passed += 1,
+            (false, true) => verdict.skipped += 1,
+            _ => verdict.failed.push(line),
+        }
     }
     Ok(verdict)
 }

@@ -9,7 +9,7 @@ use kubewright_apimachinery::resources::{Amounts, amounts};
 use kubewright_apimachinery::status;
 use serde_json::{Value, json};
 
-use super::{Attributes, Operation, Scene, items, put_meta, text};
+use super::{Attributes, Operation, Scene, items, text};
 use crate::meta;
 use crate::refusal::Refusal;
 
@@ -104,7 +104,7 @@ fn fill(pod: &mut Value, range: &Value) {
     }
     if !told.is_empty() {
         let text = format!("LimitRanger plugin set: {}", told.join("; "));
-        put_meta(pod, "annotations", ANNOTATION, &text);
+        meta::put(pod, "annotations", ANNOTATION, &text);
     }
 }
 

@@ -38,8 +38,9 @@ pub(super) async fn charge(
     let request = Request::new(scene, attributes, object, evaluator);
     // All are asked before any is charged: what one refuses is charged to none.
     let mut charged = Vec::new();
-    for quota in quotas.iter().filter(|quota| quota.extracted.is_object()) {
-        if request.charge(&index::object(quota))?.is_some() {
+    for quota in quotas.iter() {
+        let Some(object) = index::object(quota) else { continue };
+        if request.charge(&object)?.is_some() {
             charged.push(quota.key.clone());
         }
     }
@@ -101,8 +102,8 @@ impl<'a> Request<'a> {
 
     /// What becomes of a quota that is there.
     fn change(&self, current: Option<&index::Stored>) -> Result<Change, Refusal> {
-        let Some(current) = current else { return Ok(Change::Keep) };
-        let live = index::object(current);
+        let live = current.and_then(|current| index::object(current));
+        let Some(live) = live else { return Ok(Change::Keep) };
         let Some(used) = self.charge(&live)? else { return Ok(Change::Keep) };
         let mut quota = live.clone();
         quota["status"]["used"] = json!(used);

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use super::{Attributes, Scene, put_meta, text};
+use super::{Attributes, Scene, text};
+use crate::meta;
 use crate::refusal::Refusal;
 
 const LABELS: [&str; 2] = ["topology.kubernetes.io/region", "topology.kubernetes.io/zone"];
@@ -25,7 +26,7 @@ pub(super) fn admit(
     let Some(node) = scene.get(&format!("/registry/minions/{node}")) else { return Ok(()) };
     for label in LABELS {
         if let Some(value) = node["metadata"]["labels"].get(label) {
-            put_meta(object, "labels", label, text(value));
+            meta::put(object, "labels", label, text(value));
         }
     }
     Ok(())

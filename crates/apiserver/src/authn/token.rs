@@ -331,10 +331,8 @@ fn find(
         Some(namespace) => format!("{PREFIX}{directory}/{namespace}/{name}"),
         None => format!("{PREFIX}{directory}/{name}"),
     };
-    match store.get(&key).filter(|rev| rev.extracted.is_object()) {
-        Some(rev) => Ok(object(&rev)),
-        None => Err(Box::new(Status::not_found(&GroupResource::new("", resource), name))),
-    }
+    let found = store.get(&key).and_then(|rev| object(&rev));
+    found.ok_or_else(|| Box::new(Status::not_found(&GroupResource::new("", resource), name)))
 }
 
 fn uid_of(object: &Value) -> String {

@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{DEFINITIONS, set_condition};
+use super::DEFINITIONS;
 use crate::catalog::Catalog;
+use crate::conditions;
 use crate::delete::{CLEANUP, Delete};
 use crate::index::{self, PREFIX};
 use crate::meta;
@@ -99,7 +100,7 @@ fn next(server: &Inner) -> Option<(String, Value)> {
 
 fn stored(server: &Inner) -> Vec<Value> {
     let range = server.store.snapshot().range(DEFINITIONS, None, None);
-    range.iter().map(|rev| index::object(rev)).collect()
+    range.iter().filter_map(|rev| index::object(rev)).collect()
 }
 
 /// Definitions that are going and wait for us.
@@ -121,7 +122,7 @@ fn step(definition: &Value, all: &[Value], now: &str) -> Option<Value> {
     (is_true("NamesAccepted") && !is_true("Established")).then(|| {
         let mut established = definition.clone();
         let words = ("InitialNamesAccepted", "the initial names have been accepted");
-        set_condition(&mut established, state("Established", "True", words, now));
+        conditions::set(&mut established["status"], state("Established", "True", words, now));
         established
     })
 }
@@ -195,8 +196,8 @@ fn name(definition: &Value, all: &[Value], now: &str) -> Option<Value> {
     };
     let mut named = definition.clone();
     named["status"]["acceptedNames"] = names;
-    set_condition(&mut named, naming);
-    set_condition(&mut named, established);
+    conditions::set(&mut named["status"], naming);
+    conditions::set(&mut named["status"], established);
     Some(named)
 }
 
@@ -263,13 +264,13 @@ async fn clear_out(server: Arc<Inner>, name: String) -> String {
 }
 
 async fn try_clear_out(server: &Inner, name: &str) -> Result<(), Refusal> {
-    let find = || server.store.get(&format!("{DEFINITIONS}{name}")).map(|rev| index::object(&rev));
+    let find = || index::object(&*server.store.get(&format!("{DEFINITIONS}{name}"))?);
     let Some(mut definition) = find() else { return Ok(()) };
     let terminating = |status: &str, words: (&str, &str)| {
         state("Terminating", status, words, &meta::time(server.now()))
     };
     let words = ("InstanceDeletionInProgress", "CustomResource deletion is in progress");
-    set_condition(&mut definition, terminating("True", words));
+    conditions::set(&mut definition["status"], terminating("True", words));
     update_status(server, name, definition).await?;
 
     let Some(mut definition) = find() else { return Ok(()) };
@@ -282,7 +283,7 @@ async fn try_clear_out(server: &Inner, name: &str) -> Result<(), Refusal> {
         }
         false => ("NeverEstablished", "resource was never established"),
     };
-    set_condition(&mut definition, terminating("False", words));
+    conditions::set(&mut definition["status"], terminating("False", words));
     let finalizers = meta::finalizers(&definition).into_iter().filter(|other| *other != CLEANUP);
     let finalizers: Vec<String> = finalizers.map(str::to_owned).collect();
     meta::set_finalizers(&mut definition, &finalizers);
@@ -304,8 +305,8 @@ async fn delete_objects(server: &Inner, definition: &Value) -> Result<(), Refusa
         }
         for rev in found.iter() {
             // Each object is asked once to go; what keeps it is its own affair.
-            let uid = meta::text(&index::object(rev), "uid").to_owned();
-            if asked.insert(rev.key.as_str().to_owned(), uid.clone()) != Some(uid) {
+            let created = rev.created;
+            if asked.insert(rev.key.as_str().to_owned(), created) != Some(created) {
                 delete_object(server, &resource, rev.key.as_str(), &prefix).await?;
             }
         }

@@ -315,8 +315,7 @@ const SPLICED_MAX: usize = 40;
 
 /// The stored object as a tree in its hub version, with its `resourceVersion`.
 pub(super) fn hub(resource: &Resource, rev: &Rev<Index>) -> Result<Value, Box<Status>> {
-    check(rev)?;
-    let mut object = index::object(rev);
+    let mut object = index::object(rev).ok_or_else(|| unreadable(rev))?;
     if matches!(resource.origin, Origin::Builtin(_)) {
         // Others may have stored it in a version that is the same in all but name.
         let hub = resource.hub.group_version();
@@ -347,13 +346,11 @@ pub(super) fn in_version(resource: &Resource, mut object: Value) -> Value {
 
 /// Fails unless the value could be read as an object.
 pub(crate) fn check(rev: &Rev<Index>) -> Result<(), Box<Status>> {
-    match rev.extracted.is_object() {
-        true => Ok(()),
-        false => Err(Box::new(Status::internal_error(format!(
-            "unable to decode an object of key {}",
-            rev.key
-        )))),
-    }
+    if rev.extracted.is_object() { Ok(()) } else { Err(unreadable(rev)) }
+}
+
+fn unreadable(rev: &Rev<Index>) -> Box<Status> {
+    Box::new(Status::internal_error(format!("unable to decode an object of key {}", rev.key)))
 }
 
 /// Whether an object has the bytes that are stored.

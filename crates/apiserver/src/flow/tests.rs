@@ -245,11 +245,9 @@ async fn what_was_taken_away_is_back_after_a_minute() {
     let server = server();
     let schemas = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
     let shutdown = CancellationToken::new();
-    let wait = async {
-        while ask(&server, &format!("GET {schemas}/probes"), Value::Null).await.0 == 404 {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-        }
-        shutdown.cancel();
-    };
-    tokio::join!(server.run(shutdown.clone()), wait);
+    let probes = async || ask(&server, &format!("GET {schemas}/probes"), Value::Null).await.0;
+    assert_eq!(probes().await, 404);
+    let minute = tokio::time::timeout(2 * super::upkeep::PERIOD, server.run(shutdown.clone()));
+    assert!(minute.await.is_err(), "it runs until it is told to stop");
+    assert_eq!(probes().await, 200);
 }

@@ -20,7 +20,7 @@ use crate::server::Inner;
 use crate::write::{Patch, PatchKind};
 
 /// How often the server's own objects are looked after.
-const PERIOD: Duration = Duration::from_secs(60);
+pub(super) const PERIOD: Duration = Duration::from_secs(60);
 /// How the server signs what it says of a schema.
 pub(super) const MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
 

@@ -70,6 +70,7 @@ async fn what_another_server_stored_is_brought_into_our_form() {
         "name": "b", "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}, "kind": "ConfigMap"}))
     .await;
     assert!(rev.extracted.foreign.is_some());
-    assert_eq!(object(&rev)["metadata"]["resourceVersion"], "2");
-    assert_eq!(object(&rev)["kind"], "ConfigMap");
+    let object = object(&rev).expect("an object");
+    assert_eq!(object["metadata"]["resourceVersion"], "2");
+    assert_eq!(object["kind"], "ConfigMap");
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::workload::{self, TEMPLATE};
 use super::{Context, Part, Rules, check, edit, internal, pod_spec, typed};
+use crate::meta;
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -71,7 +72,7 @@ fn template_generation(object: &Value) -> i64 {
 }
 
 fn set_template_generation(object: &mut Value, generation: i64) {
-    edit::put_annotation(object, TEMPLATE_GENERATION, &generation.to_string());
+    meta::put(object, "annotations", TEMPLATE_GENERATION, &generation.to_string());
 }
 
 fn validate_update(object: &Value, old: &Value) -> Vec<Error> {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::workload::{self, TEMPLATE};
 use super::{Context, Part, Rules, check, edit, internal, pod_spec, replica_set, typed};
+use crate::meta;
 
 pub(super) const RULES: Rules = Rules {
     default,
@@ -65,7 +66,7 @@ fn prepare_status_update(object: &mut Value, old: &Value, context: &Context<'_>)
 /// The annotation is part of the spec.
 fn keep_rollback(object: &mut Value, old: &Value) {
     let revision = old["metadata"]["annotations"][ROLLBACK_TO].as_str();
-    edit::put_annotation(object, ROLLBACK_TO, revision.unwrap_or_default());
+    meta::put(object, "annotations", ROLLBACK_TO, revision.unwrap_or_default());
     settle_rollback(object);
 }
 

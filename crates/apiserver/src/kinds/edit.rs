@@ -3,9 +3,10 @@
 //! (`status`).
 
 use kubewright_apimachinery::builtin::{self, Field, Ty, Type};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Context;
+use crate::meta;
 
 /// Fills in a field that is absent or null. What is not a struct is left alone.
 pub(super) fn fill(object: &mut Value, field: &str, value: impl Into<Value>) {
@@ -66,29 +67,10 @@ pub(super) fn remove(object: &mut Value, field: &str) {
     }
 }
 
-/// Puts a label, keeping the keys in order.
-pub(super) fn put_label(object: &mut Value, key: &str, value: &str) {
-    put(object, "labels", key, value);
-}
-
-/// Puts an annotation, keeping the keys in order.
-pub(super) fn put_annotation(object: &mut Value, key: &str, value: &str) {
-    put(object, "annotations", key, value);
-}
-
-fn put(object: &mut Value, map: &str, key: &str, value: &str) {
-    let metadata = &mut object["metadata"];
-    fill(metadata, map, Map::new());
-    if let Some(entries) = metadata[map].as_object_mut() {
-        entries.insert(key.to_owned(), value.into());
-        entries.sort_keys();
-    }
-}
-
 /// These fields of metadata as the old object has them.
 pub(super) fn restore_meta(object: &mut Value, old: &Value, fields: &[&str]) {
     for field in fields {
-        restore(&mut object["metadata"], &old["metadata"], field);
+        meta::restore(object, old, field);
     }
 }
 

@@ -6,6 +6,7 @@ use kubewright_apimachinery::name;
 use serde_json::{Value, json};
 
 use super::{Context, Field, Part, Rules, check, edit, typed};
+use crate::meta;
 
 /// Selectors find namespaces by their names through this label.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -56,7 +57,7 @@ fn default(object: &mut Value) {
 fn put_name(object: &mut Value) {
     let name = edit::text(object, "/metadata/name").to_owned();
     if !name.is_empty() {
-        edit::put_label(object, NAME_LABEL, &name);
+        meta::put(object, "labels", NAME_LABEL, &name);
     }
 }
 

@@ -5,8 +5,8 @@ use kubewright_apimachinery::gvk::GroupResource;
 use kubewright_apimachinery::status::{Reason, Status};
 use serde_json::{Value, json};
 
-use super::set_condition;
 use crate::catalog::Catalog;
+use crate::conditions;
 use crate::meta;
 use crate::refusal::{self, Refusal};
 use crate::write::{Revise, Write};
@@ -82,7 +82,7 @@ impl Revise for Bind<'_> {
             "type": "PodScheduled", "status": "True", "lastProbeTime": null,
             "lastTransitionTime": self.now,
         });
-        set_condition(&mut pod["status"], scheduled);
+        conditions::set(&mut pod["status"], scheduled);
         Ok(pod)
     }
 

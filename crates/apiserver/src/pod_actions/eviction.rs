@@ -9,9 +9,10 @@ use kubewright_apimachinery::status::{Cause, Reason, Status};
 use kubewright_store::Updated;
 use serde_json::{Map, Value, json};
 
-use super::set_condition;
 use crate::catalog::Catalog;
+use crate::conditions;
 use crate::delete::Delete;
+use crate::encode;
 use crate::index::{self, Store};
 use crate::meta;
 use crate::options::{DeleteOptions, Preconditions, WriteOptions};
@@ -86,7 +87,7 @@ impl Eviction<'_> {
         let write = self.write;
         let key = write.resource.key(write.namespace, write.name);
         let stored = write.store.get(key.as_str()).ok_or_else(|| write.not_found())?;
-        let pod = index::object(&stored);
+        let pod = encode::live(write.resource, &stored)?;
         let version = meta::text(&pod, "resourceVersion");
         if may_leave(&pod) {
             // A pod that does not run yet may start to, and then its budget has a say.
@@ -190,7 +191,7 @@ impl Revise for Mark {
             "lastTransitionTime": self.now, "reason": "EvictionByEvictionAPI",
             "message": "Eviction API: evicting",
         });
-        set_condition(&mut pod["status"], target);
+        conditions::set(&mut pod["status"], target);
         Ok(pod)
     }
 }
@@ -235,7 +236,7 @@ impl Revise for Disrupt<'_> {
                 "type": "DisruptionAllowed", "status": "False", "observedGeneration": generation,
                 "lastTransitionTime": self.now, "reason": "InsufficientPods", "message": "",
             });
-            set_condition(status, condition);
+            conditions::set(status, condition);
         }
         Ok(write.track(Some(live), budget))
     }
@@ -295,7 +296,7 @@ fn budgets(store: &Store, namespace: &str, pod: &Value) -> Vec<Value> {
     let labels = pod["metadata"].get("labels").and_then(Value::as_object).unwrap_or(&none);
     let prefix = format!("/registry/poddisruptionbudgets/{namespace}/");
     let range = store.snapshot().range(&prefix, None, None);
-    let budgets = range.iter().map(|rev| index::object(rev));
+    let budgets = range.iter().filter_map(|rev| index::object(rev));
     budgets.filter(|budget| selects(budget, labels)).collect()
 }
 

@@ -113,7 +113,7 @@ impl Server {
         let name = object["metadata"]["name"].as_str().expect("a name");
         let namespace = namespace.expect("nothing else is written here");
         let key = format!("/registry/{}/{namespace}/{name}", target.resource);
-        let old = self.store.get(&key).map(|rev| index::object(&rev));
+        let old = self.store.get(&key).and_then(|rev| index::object(&rev));
         escalation::check(&self.authorizer, user, target, &object, old.as_ref())?;
         object["metadata"]["uid"] = UID.into();
         self.store.put(Put::new(key, index::to_bytes(&object))).await.expect("memory takes all");

@@ -40,8 +40,7 @@ impl Definition {
 /// Conditions come and go; what is served depends on the rest.
 fn is_redefined(event: &Event<Index>) -> bool {
     let served = |rev: &Option<Arc<Rev<Index>>>| -> Option<(Value, Value)> {
-        let rev = rev.as_ref().filter(|rev| rev.extracted.is_object())?;
-        let mut object = index::object(rev);
+        let mut object = index::object(rev.as_ref()?)?;
         Some((object["spec"].take(), object["status"]["acceptedNames"].take()))
     };
     event.current.is_none() || served(&event.previous) != served(&event.current)
