@@ -17,6 +17,7 @@ mod namespaces;
 mod own_objects;
 mod patches;
 mod pod_admission;
+mod protection;
 mod protobuf;
 mod quotas;
 mod reads;
@@ -73,6 +74,7 @@ pub fn all() -> Vec<Scenario> {
         pod_admission::SCENARIOS,
         quotas::SCENARIOS,
         namespaces::SCENARIOS,
+        protection::SCENARIOS,
         garbage::SCENARIOS,
     ]
     .concat()

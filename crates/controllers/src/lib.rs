@@ -1,5 +1,5 @@
 //! The controllers that every cluster needs: what kube-controller-manager does for namespaces,
-//! garbage, service accounts, aggregated roles and quotas.
+//! garbage, service accounts, aggregated roles, quotas, and claims and volumes in use.
 //!
 //! They know the API only through [`kube::Client`], so they run beside any server. [`census`] keeps
 //! one watch on the metadata of each kind and tells every controller what changed; a controller
@@ -16,6 +16,7 @@ mod garbage;
 mod kinds;
 mod names;
 mod namespaces;
+mod protection;
 mod queue;
 mod quotas;
 mod residents;
@@ -124,6 +125,14 @@ fn controllers(clients: &Clients, config: &Config, census: &Census) -> Vec<Arc<d
         let client = clients.service_account("resourcequota-controller");
         let now = Arc::clone(&config.now);
         controllers.push(Arc::new(Quotas::new(client, census.complete(), now)));
+    }
+    if on(names::CLAIM_PROTECTION) {
+        let client = clients.service_account("pvc-protection-controller");
+        controllers.push(Arc::new(protection::Claims::new(client)));
+    }
+    if on(names::VOLUME_PROTECTION) {
+        let client = clients.service_account("pv-protection-controller");
+        controllers.push(Arc::new(protection::Volumes::new(client)));
     }
     controllers
 }

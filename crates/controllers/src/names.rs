@@ -9,6 +9,8 @@ pub(crate) const NAMESPACE: &str = "namespace-controller";
 pub(crate) const GARBAGE_COLLECTOR: &str = "garbage-collector-controller";
 pub(crate) const CLUSTER_ROLE_AGGREGATION: &str = "clusterrole-aggregation-controller";
 pub(crate) const RESOURCE_QUOTA: &str = "resourcequota-controller";
+pub(crate) const CLAIM_PROTECTION: &str = "persistentvolumeclaim-protection-controller";
+pub(crate) const VOLUME_PROTECTION: &str = "persistentvolume-protection-controller";
 
 /// Every controller there is.
 pub const NAMES: &[&str] = &[
@@ -18,6 +20,8 @@ pub const NAMES: &[&str] = &[
     GARBAGE_COLLECTOR,
     CLUSTER_ROLE_AGGREGATION,
     RESOURCE_QUOTA,
+    CLAIM_PROTECTION,
+    VOLUME_PROTECTION,
 ];
 
 /// The short names that upstream had first and still takes.
@@ -28,6 +32,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("garbagecollector", GARBAGE_COLLECTOR),
     ("clusterrole-aggregation", CLUSTER_ROLE_AGGREGATION),
     ("resourcequota", RESOURCE_QUOTA),
+    ("pvc-protection", CLAIM_PROTECTION),
+    ("pv-protection", VOLUME_PROTECTION),
 ];
 
 /// A choice among the controllers: `*` is all of them, `name` one, `-name` not this one. The first
