@@ -4,16 +4,14 @@ use std::net::IpAddr;
 use std::str::FromStr as _;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use p256::ecdsa::{DerSignature, SigningKey};
-use p256::elliptic_curve::Generate as _;
-use p256::pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, EncodePublicKey as _, LineEnding};
+use anyhow::{Context as _, Result, anyhow};
 use x509_cert::Certificate;
 use x509_cert::builder::profile::BuilderProfile;
 use x509_cert::builder::{Builder as _, CertificateBuilder};
 use x509_cert::certificate::TbsCertificate;
 use x509_cert::der::asn1::{GeneralizedTime, Ia5String};
 use x509_cert::der::oid::db::rfc5280::{ID_KP_CLIENT_AUTH, ID_KP_SERVER_AUTH};
+use x509_cert::der::pem::LineEnding;
 use x509_cert::der::{DecodePem as _, EncodePem as _};
 use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::ext::pkix::{
@@ -23,8 +21,10 @@ use x509_cert::ext::pkix::{
 use x509_cert::ext::{Extension, ToExtension as _};
 use x509_cert::name::Name;
 use x509_cert::serial_number::SerialNumber;
-use x509_cert::spki::{SubjectPublicKeyInfo, SubjectPublicKeyInfoRef};
+use x509_cert::spki::{EncodePublicKey as _, SubjectPublicKeyInfo, SubjectPublicKeyInfoRef};
 use x509_cert::time::{Time, Validity};
+
+use crate::key::{Key, Signature};
 
 /// As kubeadm has it: authorities last ten years, what they sign lasts one.
 const AUTHORITY_LIFETIME: Duration = Duration::from_hours(10 * 365 * 24);
@@ -43,7 +43,7 @@ pub struct Pair {
 
 /// Signs certificates.
 pub(crate) struct Authority {
-    key: SigningKey,
+    key: Key,
     name: Name,
     pub(crate) pair: Pair,
 }
@@ -73,7 +73,7 @@ struct Profile {
 impl Authority {
     /// Signs for itself. `now` is the time since the Unix epoch.
     pub(crate) fn new(common_name: &str, now: Duration) -> Result<Self> {
-        let key = SigningKey::try_generate().context("make a key")?;
+        let key = Key::generate()?;
         let name = Name::from_str(&format!("CN={common_name}")).context("name an authority")?;
         let profile =
             Profile { subject: name.clone(), issuer: name.clone(), purpose: Purpose::Authority };
@@ -83,7 +83,7 @@ impl Authority {
 
     /// One that was made before.
     pub(crate) fn from_pair(pair: Pair) -> Result<Self> {
-        let key = SigningKey::from_pkcs8_pem(&pair.key).context("read the authority's key")?;
+        let key = Key::from_pem(&pair.key).context("read the authority's key")?;
         let certificate =
             Certificate::from_pem(&pair.certificate).context("read the authority's certificate")?;
         let name = certificate.tbs_certificate().subject().clone();
@@ -92,7 +92,7 @@ impl Authority {
 
     /// `subject` is a distinguished name, such as `CN=alice,O=dev`.
     pub(crate) fn issue(&self, subject: &str, purpose: Purpose, now: Duration) -> Result<Pair> {
-        let key = SigningKey::try_generate().context("make a key")?;
+        let key = Key::generate()?;
         let subject = Name::from_str(subject).context("name the subject")?;
         sign(Profile { subject, issuer: self.name.clone(), purpose }, &key, &self.key, now)
     }
@@ -109,31 +109,24 @@ impl Authority {
             Purpose::Authority | Purpose::Client => true,
         };
         // A crash may have left a new certificate beside an old key.
-        let belongs = SigningKey::from_pkcs8_pem(&pair.key)
+        let belongs = Key::from_pem(&pair.key)
+            .and_then(|key| key.public())
             .ok()
-            .and_then(|key| SubjectPublicKeyInfo::from_key(key.verifying_key()).ok())
+            .and_then(|public| SubjectPublicKeyInfo::from_key(&public).ok())
             .is_some_and(|public| public == *tbs.subject_public_key_info());
         lasts && fits && belongs && *tbs.issuer() == self.name
     }
 }
 
-/// The halves of a new key, private and public, in PEM.
-pub(crate) fn key_halves() -> Result<(String, String)> {
-    let key = SigningKey::try_generate().context("make a key")?;
-    Ok((to_pem(&key)?, public_half(&key)?))
+/// A new key, in PEM.
+pub(crate) fn key() -> Result<String> {
+    Key::generate()?.to_pem()
 }
 
 /// The public half of a private key, both in PEM.
 pub(crate) fn public_of(private: &str) -> Result<String> {
-    public_half(&SigningKey::from_pkcs8_pem(private).context("read a key")?)
-}
-
-fn public_half(key: &SigningKey) -> Result<String> {
-    key.verifying_key().to_public_key_pem(LineEnding::LF).context("encode a key")
-}
-
-fn to_pem(key: &SigningKey) -> Result<String> {
-    Ok(key.to_pkcs8_pem(LineEnding::LF).context("encode a key")?.to_string())
+    let public = Key::from_pem(private)?.public()?;
+    public.to_public_key_pem(LineEnding::LF).context("encode a key")
 }
 
 fn names(certificate: &Certificate) -> Option<Vec<Subject>> {
@@ -151,12 +144,7 @@ fn names(certificate: &Certificate) -> Option<Vec<Subject>> {
     Some(names.0.iter().filter_map(subject).collect())
 }
 
-fn sign(
-    profile: Profile,
-    key: &SigningKey,
-    issuer_key: &SigningKey,
-    now: Duration,
-) -> Result<Pair> {
+fn sign(profile: Profile, key: &Key, issuer_key: &Key, now: Duration) -> Result<Pair> {
     let lifetime = match profile.purpose {
         Purpose::Authority => AUTHORITY_LIFETIME,
         Purpose::Server(_) | Purpose::Client => LIFETIME,
@@ -170,20 +158,21 @@ fn sign(
         time(now.saturating_sub(BACKDATED)).context("date a certificate")?,
         time(now + lifetime).context("date a certificate")?,
     );
-    let serial = p256::SecretKey::try_generate().context("make a serial number")?.to_bytes();
-    let public = SubjectPublicKeyInfo::from_key(key.verifying_key()).context("encode a key")?;
+    // A small first byte keeps the number positive.
+    let mut serial = [1; 16];
+    aws_lc_rs::rand::fill(&mut serial[1..]).map_err(|_| anyhow!("make a serial number"))?;
+    let public = SubjectPublicKeyInfo::from_key(&key.public()?).context("encode a key")?;
     let certificate = CertificateBuilder::new(
         profile,
-        // A small first byte keeps the number positive.
-        SerialNumber::new(&[&[0x01], &serial[..15]].concat()).context("make a serial number")?,
+        SerialNumber::new(&serial).context("make a serial number")?,
         validity,
         public,
     )
-    .and_then(|builder| builder.build::<_, DerSignature>(issuer_key))
+    .and_then(|builder| builder.build::<_, Signature>(issuer_key))
     .context("sign a certificate")?
     .to_pem(LineEnding::LF)
     .context("encode a certificate")?;
-    Ok(Pair { key: to_pem(key)?, certificate })
+    Ok(Pair { key: key.to_pem()?, certificate })
 }
 
 impl BuilderProfile for Profile {

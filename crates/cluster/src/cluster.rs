@@ -125,7 +125,7 @@ impl Cluster {
         let key = match &listen {
             Some(listen) => listen.pki.service_account_key.clone(),
             // Tokens need not outlive a cluster that nobody else can reach.
-            None => authority::key_halves().map_err(StartError::Keys)?.0,
+            None => authority::key().map_err(StartError::Keys)?,
         };
         let server = server(&store, address, &key, &shutdown, log)?;
         begin(&server, clock, address, listen.as_ref().map(|listen| &listen.pki)).await?;

@@ -11,6 +11,7 @@ mod clock;
 mod cluster;
 pub mod control;
 pub mod home;
+mod key;
 pub mod kubeconfig;
 mod pki;
 pub mod run;

@@ -92,10 +92,10 @@ impl Pki {
         let service_account_key = match shelf.read("sa.key")? {
             Some(key) => key,
             None => {
-                let (private, public) = authority::key_halves()?;
-                shelf.keep("sa.pub", &public)?;
-                shelf.keep("sa.key", &private)?;
-                private
+                let key = authority::key()?;
+                shelf.keep("sa.pub", &authority::public_of(&key)?)?;
+                shelf.keep("sa.key", &key)?;
+                key
             }
         };
         Ok(Pki {

@@ -1,0 +1,83 @@
+//! A key that signs certificates: ECDSA over P-256, by the library that TLS uses too.
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use aws_lc_rs::encoding::{AsDer as _, PublicKeyX509Der};
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
+use signature::{Keypair, Signer};
+use x509_cert::der::asn1::BitString;
+use x509_cert::der::oid::db::rfc5912::ECDSA_WITH_SHA_256;
+use x509_cert::der::pem::{self, LineEnding};
+use x509_cert::der::{self, Document};
+use x509_cert::spki::{
+    self, AlgorithmIdentifierOwned, DynSignatureAlgorithmIdentifier, EncodePublicKey,
+    SignatureBitStringEncoding,
+};
+
+const LABEL: &str = "PRIVATE KEY";
+
+pub(crate) struct Key(EcdsaKeyPair);
+
+/// The half that everybody may know, as certificates hold it.
+#[derive(Clone)]
+pub(crate) struct Public(Vec<u8>);
+
+/// In DER.
+pub(crate) struct Signature(Vec<u8>);
+
+impl Key {
+    pub(crate) fn generate() -> Result<Self> {
+        let key = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING);
+        key.map(Key).map_err(|_| anyhow!("make a key"))
+    }
+
+    pub(crate) fn from_pem(text: &str) -> Result<Self> {
+        let (label, der) = pem::decode_vec(text.as_bytes()).context("read a key")?;
+        ensure!(label == LABEL, "read a key: this is a {label}");
+        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &der);
+        key.map(Key).map_err(|error| anyhow!("read a key: {error}"))
+    }
+
+    pub(crate) fn to_pem(&self) -> Result<String> {
+        let der = self.0.to_pkcs8v1().map_err(|_| anyhow!("encode a key"))?;
+        pem::encode_string(LABEL, LineEnding::LF, der.as_ref()).context("encode a key")
+    }
+
+    pub(crate) fn public(&self) -> Result<Public> {
+        let der: Result<PublicKeyX509Der<'_>, _> = self.0.public_key().as_der();
+        Ok(Public(der.map_err(|_| anyhow!("encode a key"))?.as_ref().to_vec()))
+    }
+}
+
+impl Keypair for Key {
+    type VerifyingKey = Public;
+
+    fn verifying_key(&self) -> Public {
+        self.public().expect("a public key has a known form")
+    }
+}
+
+impl Signer<Signature> for Key {
+    fn try_sign(&self, message: &[u8]) -> signature::Result<Signature> {
+        let signature = self.0.sign(&SystemRandom::new(), message);
+        signature.map(|der| Signature(der.as_ref().to_vec())).map_err(|_| signature::Error::new())
+    }
+}
+
+impl DynSignatureAlgorithmIdentifier for Key {
+    fn signature_algorithm_identifier(&self) -> spki::Result<AlgorithmIdentifierOwned> {
+        Ok(AlgorithmIdentifierOwned { oid: ECDSA_WITH_SHA_256, parameters: None })
+    }
+}
+
+impl EncodePublicKey for Public {
+    fn to_public_key_der(&self) -> spki::Result<Document> {
+        Ok(Document::try_from(self.0.as_slice())?)
+    }
+}
+
+impl SignatureBitStringEncoding for Signature {
+    fn to_bitstring(&self) -> der::Result<BitString> {
+        BitString::from_bytes(&self.0)
+    }
+}
