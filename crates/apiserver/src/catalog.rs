@@ -27,6 +27,11 @@ pub struct Catalog {
 }
 
 impl Catalog {
+    /// Reads the table of what is built in, before somebody waits for it.
+    pub(crate) fn prepare() {
+        LazyLock::force(&BUILTIN);
+    }
+
     /// What is served while these definitions are established.
     pub fn new(
         server: Arc<discovery::Server>,

@@ -30,6 +30,7 @@ use crate::authn::token::Issuer;
 use crate::authz::{self, Authorizer, Decision};
 use crate::begin;
 use crate::body::Body;
+use crate::catalog::Catalog;
 use crate::crd::{self, Shelf};
 use crate::discovery;
 use crate::document;
@@ -106,6 +107,13 @@ pub(crate) struct Authorized {
 }
 
 impl Server {
+    /// Reads what all servers of a process share and the first one would have to wait for. To be
+    /// called while there is something else to wait for; need not be.
+    pub fn prepare() {
+        Catalog::prepare();
+        genesis::flow::prepare();
+    }
+
     pub fn new(settings: Settings) -> Self {
         let Settings { store, authenticator, issuer, address, .. } = settings;
         let metrics = Arc::new(Metrics::default());

@@ -109,7 +109,9 @@ impl Cluster {
     /// Returns when the cluster answers.
     pub async fn start(config: Config) -> Result<Self, StartError> {
         let Config { storage, listen, clock, controllers: names, audit } = config;
-        let store = open(storage, clock).await?;
+        // One thread waits for the disk while this one reads tables.
+        let (store, ()) = tokio::join!(open(storage, clock), async { Server::prepare() });
+        let store = store?;
         let log = audit.map(|audit| audit::Log::open(audit, store.config().clock.clone()));
         let log = log.transpose().map_err(StartError::Audit)?;
         let (mut audit, stop_audit) = (JoinSet::new(), CancellationToken::new());

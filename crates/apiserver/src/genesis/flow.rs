@@ -1,17 +1,21 @@
-//! Flow control as it is from the start: `data/flow-control.yaml`.
+//! Flow control as it is from the start: `data/flow-control.json`.
 
 use std::sync::LazyLock;
 
-use kubewright_apimachinery::yaml;
 use serde_json::Value;
 
 static DATA: LazyLock<Value> = LazyLock::new(|| {
-    let text = include_str!("../../data/flow-control.yaml");
-    yaml::decode(text).expect("the file is well-formed").value
+    let text = include_str!("../../data/flow-control.json");
+    serde_json::from_str(text).expect("the file is well-formed")
 });
 
 /// Without these two no request would find its level. They cannot be changed.
 pub(crate) const MANDATORY: [&str; 2] = ["exempt", "catch-all"];
+
+/// Reads the file, before somebody waits for it.
+pub(crate) fn prepare() {
+    LazyLock::force(&DATA);
+}
 
 /// The names and specs of all FlowSchemas.
 pub(super) fn schemas() -> impl Iterator<Item = (&'static str, &'static Value)> {
