@@ -8,6 +8,7 @@
 mod base64;
 mod decode;
 mod draft;
+mod empty;
 mod equality;
 mod go;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use serde_json::Value;
 
 pub use decode::{DecodeError, decode, decode_as};
 pub(crate) use draft::{Draft, zero_of};
+pub use empty::forget_empty;
 pub use equality::{equal, equal_member};
 pub use go::Place;
 #[cfg(test)]

@@ -66,7 +66,7 @@ mod tests;
 use jiff::Timestamp;
 use kubewright_apimachinery::field::Error;
 use kubewright_apimachinery::name;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::user::User;
@@ -250,6 +250,29 @@ pub fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
 }
 
 /// The typed form of an object in normal form.
-fn typed<'a, K: Deserialize<'a>>(object: &'a Value) -> K {
-    K::deserialize(object).expect("an object in normal form has the form of its type")
+fn typed<K: DeserializeOwned>(object: &Value) -> K {
+    K::deserialize(object).unwrap_or_else(|_| {
+        let mut object = object.clone();
+        date(&mut object);
+        K::deserialize(object).expect("an object in normal form has the form of its type")
+    })
+}
+
+/// Puts Go's first moment where a time should be and is not. Upstream takes such objects; the types
+/// of conditions and of series of events know no lack of time.
+fn date(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(date),
+        Value::Object(members) => {
+            for (name, value) in members {
+                match name.as_str() {
+                    "lastTransitionTime" | "lastObservedTime" if value.is_null() => {
+                        *value = "0001-01-01T00:00:00Z".into();
+                    }
+                    _ => date(value),
+                }
+            }
+        }
+        _ => {}
+    }
 }

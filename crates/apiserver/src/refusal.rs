@@ -1,7 +1,7 @@
 //! How a request is refused.
 
 use kubewright_apimachinery::gvk::GroupResource;
-use kubewright_apimachinery::status::Status;
+use kubewright_apimachinery::status::{Reason, Status};
 use kubewright_store::{Unavailable, UpdateError};
 
 /// What the client is told instead of an object.
@@ -15,7 +15,8 @@ pub(crate) fn unavailable(error: &Unavailable) -> Refusal {
 
 /// The object is larger than the storage takes; in upstream's words, which are etcd's.
 pub(crate) fn too_large() -> Refusal {
-    Box::new(Status::request_entity_too_large("etcdserver: request is too large"))
+    let why = "etcdserver: request is too large";
+    Box::new(Status::failure(500, Reason::Unknown, why))
 }
 
 /// Why an update did not happen, when the caller's own refusals are answers already.

@@ -100,6 +100,29 @@ impl Resource {
         }
     }
 
+    /// What an endpoint below the objects takes and gives, as if it were a resource of its own.
+    pub(crate) fn below(&self, gvk: GroupVersionKind) -> Self {
+        let kind = builtin::kind(&gvk.group, &gvk.version, &gvk.kind).expect("it is in the table");
+        let row = match &self.origin {
+            Origin::Builtin(builtin) => builtin.row,
+            // Any row will do: nothing of it concerns what has a kind of its own.
+            Origin::Custom(_) => {
+                builtin::resource("apps", "v1", "deployments").expect("it is in the table")
+            }
+        };
+        Resource {
+            gvr: self.gvr.clone(),
+            hub: gvk.clone(),
+            gvk,
+            list_kind: String::new(),
+            singular: String::new(),
+            namespaced: self.namespaced,
+            prefix: self.prefix.clone(),
+            origin: Origin::Builtin(Builtin { row, kind, hub: kind, rules: &PLAIN, fields: &[] }),
+            tracking: OnceLock::new(),
+        }
+    }
+
     pub fn group_resource(&self) -> GroupResource {
         self.gvr.group_resource()
     }

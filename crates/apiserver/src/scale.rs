@@ -1,8 +1,6 @@
 //! The `scale` of a workload or a custom resource: how many replicas there should be, seen and set
 //! without knowing anything else of it.
 
-use std::sync::OnceLock;
-
 use kubewright_apimachinery::apply::{self, PathElement, ReplicasPaths};
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::conversion::scale::{self, Paths};
@@ -11,13 +9,10 @@ use kubewright_apimachinery::gvk::{GroupKind, GroupVersion, GroupVersionKind};
 use kubewright_apimachinery::status::Status;
 use serde_json::{Value, json};
 
-use crate::kinds::Rules;
 use crate::meta;
 use crate::refusal::Refusal;
-use crate::resource::{Builtin, Origin, Resource};
+use crate::resource::{Origin, Resource};
 use crate::write::{Revise, Write};
-
-static PLAIN: Rules = Rules::PLAIN;
 
 /// Changes an object through its scale.
 pub(crate) struct Through<'a> {
@@ -49,26 +44,7 @@ fn with_managers(resource: &Resource, object: &Value) -> Result<Value, Refusal> 
 
 /// Scales of a resource as if they were objects of their own.
 pub(crate) fn resource(parent: &Resource) -> Resource {
-    let gvk = GroupVersionKind::new("autoscaling", "v1", "Scale");
-    let kind = builtin::kind("autoscaling", "v1", "Scale").expect("it is in the table");
-    let row = match &parent.origin {
-        Origin::Builtin(builtin) => builtin.row,
-        // Any row will do: nothing of it concerns a scale.
-        Origin::Custom(_) => {
-            builtin::resource("apps", "v1", "deployments").expect("it is in the table")
-        }
-    };
-    Resource {
-        gvr: parent.gvr.clone(),
-        hub: gvk.clone(),
-        gvk,
-        list_kind: String::new(),
-        singular: String::new(),
-        namespaced: parent.namespaced,
-        prefix: parent.prefix.clone(),
-        origin: Origin::Builtin(Builtin { row, kind, hub: kind, rules: &PLAIN, fields: &[] }),
-        tracking: OnceLock::new(),
-    }
+    parent.below(GroupVersionKind::new("autoscaling", "v1", "Scale"))
 }
 
 impl Revise for Through<'_> {

@@ -60,6 +60,18 @@ impl Resource {
         }
     }
 
+    /// Makes an object what it will be when it is read again.
+    pub(crate) fn normalize(&self, object: &mut Value) {
+        if let Origin::Builtin(origin) = &self.origin {
+            // Upstream keeps these two as JSON, and all others in protobuf.
+            let is_json =
+                matches!(self.hub.kind.as_str(), "CustomResourceDefinition" | "APIService");
+            if !is_json {
+                builtin::forget_empty(origin.hub.ty(), object);
+            }
+        }
+    }
+
     /// The bytes to store.
     pub(crate) fn to_bytes(&self, object: &mut Value) -> bytes::Bytes {
         match &self.origin {

@@ -107,18 +107,23 @@ impl Revise for Replace {
 }
 
 impl Write<'_> {
-    /// Creates an object.
-    pub(crate) async fn create(&self, mut object: Value) -> Result<Written, Refusal> {
-        if !matches!(meta::text(&object, "resourceVersion"), "" | "0") {
-            let why = "resourceVersion should not be set on objects to be created";
-            return Err(Box::new(Status::failure(500, Reason::Unknown, why)));
-        }
+    /// A new object as its client means it: where the request says, with nothing that is not the
+    /// client's to give, and with who manages what.
+    pub(crate) fn drafted(&self, mut object: Value) -> Result<Value, Refusal> {
         meta::wipe(&mut object);
         meta::of(&mut object).shift_remove("resourceVersion");
         self.settle(&mut object)?;
         self.warnings.extend(meta::dedup_owners(&mut object, false));
-        let object = self.track(None, object);
-        let mut object = self.resource.to_hub(object);
+        Ok(self.track(None, object))
+    }
+
+    /// Creates an object.
+    pub(crate) async fn create(&self, object: Value) -> Result<Written, Refusal> {
+        if !matches!(meta::text(&object, "resourceVersion"), "" | "0") {
+            let why = "resourceVersion should not be set on objects to be created";
+            return Err(Box::new(Status::failure(500, Reason::Unknown, why)));
+        }
+        let mut object = self.resource.to_hub(self.drafted(object)?);
         let name = meta::text(&object, "name").to_owned();
         let attributes = self.attributes(Operation::Create, &name, None);
         self.admission.mutate(&attributes, &mut object).await?;
@@ -160,14 +165,14 @@ impl Write<'_> {
         let name = meta::text(&object, "name").to_owned();
         let key = self.resource.key(self.namespace, &name);
         let admitted = self.admit_new(object).await?;
-        let object = admitted.into_object();
+        let mut object = admitted.into_object();
+        self.resource.normalize(&mut object);
         if self.options.dry_run {
             return match self.store.get(key.as_str()) {
                 Some(found) => Err(self.taken(&object, &found)),
                 None => Ok(Written::Object { object, created: true }),
             };
         }
-        let mut object = object;
         let value = self.resource.to_bytes(&mut object);
         let (ttl, durability) = self.keeping();
         let put = Put { key: key.clone(), value, expect: Expect::Absent, ttl, durability };
@@ -336,6 +341,7 @@ impl Write<'_> {
             return Ok(change);
         }
         let mut object = object.into_object();
+        resource.normalize(&mut object);
         index::set_resource_version(&mut object, current.revision);
         // A write that changes nothing is none.
         if object == live {
@@ -374,6 +380,7 @@ impl Write<'_> {
         let admitted = self.admit_new(object).await?;
         (self.may_create)()?;
         let mut object = admitted.into_object();
+        self.resource.normalize(&mut object);
         if self.options.dry_run {
             attempt.outcome = Some(Written::Object { object, created: true });
             return Ok(Change::Keep);
@@ -387,8 +394,7 @@ impl Write<'_> {
     async fn revised(&self, live: Option<&Value>, revise: &dyn Revise) -> Result<Value, Refusal> {
         let shown = live.cloned().map(|live| self.resource.to_request(live));
         let mut object = revise.revise(self, shown.as_ref())?;
-        self.settle(&mut object)?;
-        self.check_name(&object)?;
+        self.recognize(&mut object)?;
         let mut object = self.resource.to_hub(object);
         let operation = match live {
             Some(_) => Operation::Update,
@@ -482,7 +488,13 @@ impl Write<'_> {
         Ok(())
     }
 
-    fn settle(&self, object: &mut Value) -> Result<(), Refusal> {
+    /// Fails unless an object is the one that the request names.
+    pub(crate) fn recognize(&self, object: &mut Value) -> Result<(), Refusal> {
+        self.settle(object)?;
+        self.check_name(object)
+    }
+
+    pub(crate) fn settle(&self, object: &mut Value) -> Result<(), Refusal> {
         let namespace = self.namespace.filter(|_| self.resource.namespaced);
         meta::settle_namespace(object, namespace)
     }

@@ -4,6 +4,7 @@
 //! A scenario sees the endpoint only through requests and gets a namespace and an API group of its
 //! own. It asserts what upstream does, exactly: one that fails on upstream is a wrong scenario.
 
+mod access;
 mod admission;
 mod apply;
 mod auth;
@@ -17,11 +18,14 @@ mod namespaces;
 mod own_objects;
 mod patches;
 mod pod_admission;
+mod pod_security;
+mod pods;
 mod protection;
 mod protobuf;
 mod quotas;
 mod reads;
 mod services;
+mod tokens;
 mod watches;
 mod wire;
 mod wire_forms;
@@ -67,11 +71,15 @@ pub fn all() -> Vec<Scenario> {
         crds::SCENARIOS,
         crd_schema::SCENARIOS,
         auth::SCENARIOS,
+        access::SCENARIOS,
+        tokens::SCENARIOS,
         own_objects::SCENARIOS,
         kinds::SCENARIOS,
         services::SCENARIOS,
         admission::SCENARIOS,
         pod_admission::SCENARIOS,
+        pod_security::SCENARIOS,
+        pods::SCENARIOS,
         quotas::SCENARIOS,
         namespaces::SCENARIOS,
         protection::SCENARIOS,

@@ -13,7 +13,7 @@ pub(super) use node_affinity::deprecation as label_deprecation;
 pub(super) use source::{check_driver, default as default_source};
 
 use super::persistent_volume_claim::{
-    BETA_CLASS, NAME, VOLUME_MODES, check_access_modes, check_amount, check_positive,
+    BETA_CLASS, VOLUME_MODES, check_access_modes, check_amount, check_positive,
 };
 use super::{Context, Part, Rules, check, edit, internal, resource_name, typed};
 
@@ -38,7 +38,6 @@ pub(super) const RULES: Rules = Rules {
     warnings: |object, _| warnings(&typed(object)),
     parts: &[("status", STATUS)],
     reset: &["status"],
-    fields: &[NAME],
     ..Rules::PLAIN
 };
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 pub(super) use validity::{Forgiven, check_access_modes, check_amount, check_positive, check_spec};
 
-use super::{Context, Field, Part, Rules, check, edit, resource_name, typed};
+use super::{Context, Part, Rules, check, edit, resource_name, typed};
 
 /// Where the class was once asked for.
 pub(super) const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
@@ -30,7 +30,6 @@ pub(super) const RULES: Rules = Rules {
     warnings: |object, _| warnings(&typed(object)),
     parts: &[("status", STATUS)],
     reset: &["status"],
-    fields: &[NAME],
     ..Rules::PLAIN
 };
 
@@ -40,10 +39,6 @@ const STATUS: Part = Part {
     reset: &["spec"],
     ..Part::PLAIN
 };
-
-/// Upstream's own slip, which clients have come to rely on.
-pub(super) const NAME: Field =
-    Field::Made("name", |object| edit::text(object, "/metadata/name").to_owned());
 
 fn default(object: &mut Value) {
     if let Some(status) = object.get_mut("status") {

@@ -108,8 +108,8 @@ impl Inner {
         if let Some(answer) = self.health.answer(question.path(), &authorized.query, &scene).await {
             return Ok(whole(answer));
         }
-        if let Some(document) = self.token_document(question.path()) {
-            return Ok(document);
+        if let Some(document) = self.token_document(question) {
+            return document;
         }
         if let Some(answer) = catalog.open_api.answer(question, self.now()) {
             return Ok(whole(answer));
@@ -124,10 +124,10 @@ impl Inner {
     }
 
     /// Where others learn how to verify the tokens of service accounts.
-    fn token_document(&self, path: &str) -> Option<Response<Body>> {
+    fn token_document(&self, question: Question<'_>) -> Option<Result<Response<Body>, Refusal>> {
         let issuer = self.issuer.as_ref()?;
         let keys = &self.authenticator.service_accounts.keys;
-        let (media_type, document) = match path {
+        let (media_type, document) = match question.path() {
             token::CONFIGURATION_PATH => {
                 let keys_url = format!("https://{}{}", self.address, token::KEYS_PATH);
                 ("application/json", token::configuration(&issuer.url, &keys_url, keys))
@@ -135,11 +135,14 @@ impl Inner {
             token::KEYS_PATH => (token::KEYS_MEDIA_TYPE, token::keys(keys)),
             _ => return None,
         };
-        let response = document::respond(media_type, json::to_string(&document));
-        let mut response = response.map(Body::from);
-        let cache = HeaderValue::from_static(token::CACHE_CONTROL);
-        response.headers_mut().insert(CACHE_CONTROL, cache);
-        Some(response)
+        let respond = || {
+            let response = document::respond(media_type, json::to_string(&document));
+            let mut response = response.map(Body::from);
+            let cache = HeaderValue::from_static(token::CACHE_CONTROL);
+            response.headers_mut().insert(CACHE_CONTROL, cache);
+            response
+        };
+        Some(question.routed(&[media_type]).map(|()| respond()))
     }
 
     /// Whether there is something at a path that was asked for by a method that means nothing.
@@ -293,10 +296,13 @@ impl Call<'_> {
         let warnings = &self.authorized.warnings;
         let draft = self.resource.draft(media, &body, options.validation, warnings)?;
         self.observed.received(&draft.0);
-        if let Some(reviewed) = self.review(&draft.0) {
+        let write = self.write(&options, "", None, &|| Ok(()));
+        if self.is_review() {
+            let review = write.drafted(draft.0)?;
+            let reviewed = self.review(&review).ok_or_else(|| self.not_allowed())?;
             return Ok(self.answered(Answer::Own(reviewed?), &format, StatusCode::CREATED));
         }
-        let written = self.write(&options, "", None, &|| Ok(())).create(draft.0).await?;
+        let written = write.create(draft.0).await?;
         self.settle_definitions().await;
         Ok(self.written(written, &format))
     }
@@ -310,9 +316,7 @@ impl Call<'_> {
             namespace: self.namespace(),
             now: self.server.now(),
         };
-        self.is_review()
-            .then(|| review::answer(&context, &self.resource.gvk.kind, object))
-            .flatten()
+        review::answer(&context, &self.resource.gvk.kind, object)
     }
 
     /// A log, a stream or a proxy.
@@ -326,7 +330,13 @@ impl Call<'_> {
     /// A token of a service account.
     async fn token(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {
         let gvk = GroupVersionKind::new("authentication.k8s.io", "v1", "TokenRequest");
-        let request = self.action(&gvk, token::default, body).await?;
+        let mut request = self.action(&gvk, token::default, body).await?;
+        let options = self.write_options(WriteKind::Create)?;
+        let write = self.write(&options, &self.target.name, self.part(), &|| Ok(()));
+        let requests = self.resource.below(gvk);
+        let write = Write { resource: &requests, ..write };
+        write.settle(&mut request)?;
+        let request = write.track(None, request);
         let Some(issuer) = &self.server.issuer else {
             return Err(Box::new(Status::service_unavailable("no key to sign tokens with")));
         };
@@ -368,17 +378,19 @@ impl Call<'_> {
         let options = self.write_options(WriteKind::Update)?;
         let media = Media::of(self.headers(), self.resource.takes_protobuf())?;
         let warnings = &self.authorized.warnings;
+        let may_create = || self.may_create();
+        let write = self.write(&options, &self.target.name, part, &may_create);
         if part == Some("scale") {
             let scale = scale::resource(self.resource);
-            let draft = scale.draft(media, &body, options.validation, warnings)?;
+            let mut draft = scale.draft(media, &body, options.validation, warnings)?;
             self.observed.received(&draft.0);
+            write.recognize(&mut draft.0)?;
             return self.write_scale(&options, &Replace(draft.0), &scale, &format).await;
         }
         let mut draft = self.resource.draft(media, &body, options.validation, warnings)?;
         self.observed.received(&draft.0);
+        write.recognize(&mut draft.0)?;
         warnings.extend(crate::meta::dedup_owners(&mut draft.0, false));
-        let may_create = || self.may_create();
-        let write = self.write(&options, &self.target.name, part, &may_create);
         let written = write.update(&Replace(draft.0)).await?;
         self.settle_definitions().await;
         Ok(self.written(written, &format))

@@ -21,6 +21,11 @@ scenarios! { "apply":
     applied_metadata_of_a_custom_resource_is_in_normal_form [U4 C7],
     an_apply_may_be_yaml [U4],
     managed_fields_can_be_reset [U4],
+    old_changes_are_summed_up [U4],
+    lists_are_owned_by_key [U4],
+    a_status_is_owned_apart [U4 U8],
+    who_applied_on_the_client_goes_on [U4],
+    an_apply_of_another_object_is_refused [U4],
     force_is_for_apply_alone [U4],
 }
 
@@ -142,24 +147,24 @@ async fn an_apply_must_fit_the_schema(cx: Context) -> Result<()> {
 
 /// The schema lets numbers through where there are quantities, and null anywhere.
 async fn what_was_merged_is_in_normal_form(cx: Context) -> Result<()> {
-    let quota = json!({
-        "apiVersion": "v1", "kind": "ResourceQuota",
+    // Nobody but us writes to it.
+    let range = json!({
+        "apiVersion": "v1", "kind": "LimitRange",
         "metadata": { "name": "one", "labels": { "a": null }, "ownerReferences": [] },
-        "spec": { "hard": { "pods": 1, "cpu": 0.5, "memory": "1024Mi" } },
+        "spec": { "limits": [{
+            "type": "Pod", "max": { "example.com/a": 1, "cpu": 0.5, "memory": "1024Mi" },
+        }] },
     });
-    let path = cx.core("resourcequotas/one?fieldManager=a");
-    let applied = expect(&cx.send(Request::apply(&path, &quota)).await?, 201)?;
-    let hard = json!({ "cpu": "500m", "memory": "1Gi", "pods": "1" });
-    same("quantities", &applied["spec"]["hard"], hard)?;
+    let path = cx.core("limitranges/one?fieldManager=a");
+    let applied = expect(&cx.send(Request::apply(&path, &range)).await?, 201)?;
+    let max = json!({ "cpu": "500m", "example.com/a": "1", "memory": "1Gi" });
+    same("quantities", &applied["spec"]["limits"][0]["max"], max)?;
     same("labels", &applied["metadata"]["labels"], json!({ "a": "" }))?;
     same("owners", &applied["metadata"]["ownerReferences"], Value::Null)?;
-    let again = expect(&cx.send(Request::apply(&path, &quota)).await?, 200)?;
-    // A controller may have counted meanwhile; what was applied is as it was, and since then.
-    let entry = |object: &Value| object["metadata"]["managedFields"][0].clone();
-    same("spec", &again["spec"], applied["spec"].clone())?;
-    same("who applied it", &entry(&again), entry(&applied))?;
+    let again = expect(&cx.send(Request::apply(&path, &range)).await?, 200)?;
+    same("the same again", &again, applied)?;
     let protobuf = "application/vnd.kubernetes.protobuf";
-    let read = cx.send(Request::get(cx.core("resourcequotas/one")).accept(protobuf)).await?;
+    let read = cx.send(Request::get(cx.core("limitranges/one")).accept(protobuf)).await?;
     ensure!(read.status == 200, "expected 200 for protobuf, got {}", read.status);
     Ok(())
 }
@@ -240,5 +245,120 @@ async fn force_is_for_apply_alone(cx: Context) -> Result<()> {
     let message = "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be \
                    specified for non-apply patch";
     refused(&cx.send(request).await?, 422, "Invalid", message)?;
+    Ok(())
+}
+
+async fn old_changes_are_summed_up(cx: Context) -> Result<()> {
+    cx.config_map("one").await?;
+    for number in 0..12 {
+        let path = cx.core(&format!("configmaps/one?fieldManager=editor-{number:02}"));
+        let patch = json!({ "data": { format!("k{number:02}"): "v" } });
+        expect(&cx.send(Request::merge_patch(path, &patch)).await?, 200)?;
+    }
+    // Thirteen wrote: nine are kept apart, and the oldest are one now. Who that is depends on the
+    // seconds in which they wrote.
+    let owners = owners(&cx.get(&cx.core("configmaps/one")).await?);
+    let owners = owners.as_array().map(Vec::as_slice).unwrap_or_default();
+    ensure!(owners.len() == 10, "{} owners", owners.len());
+    let fields = |owner: &Value| {
+        let fields = owner[2].as_object().cloned().unwrap_or_default();
+        fields.keys().filter(|name| name.starts_with("f:")).count()
+    };
+    same("the oldest", &owners[0][0], json!("ancient-changes"))?;
+    same("their operation", &owners[0][1], json!("Update"))?;
+    same("their fields", &json!(fields(&owners[0])), json!(4))?;
+    same("all fields", &json!(owners.iter().map(fields).sum::<usize>()), json!(13))
+}
+
+async fn lists_are_owned_by_key(cx: Context) -> Result<()> {
+    let service = |ports: Value| {
+        json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": { "name": "one" },
+            "spec": { "ports": ports },
+        })
+    };
+    let path = |manager: &str| cx.core(&format!("services/one?fieldManager={manager}"));
+    let web = json!({ "name": "web", "port": 80 });
+    let dns = json!({ "name": "dns", "port": 53, "protocol": "UDP" });
+    let answer = cx.send(Request::apply(path("a"), &service(json!([web])))).await?;
+    expect(&answer, 201)?;
+    let answer = cx.send(Request::apply(path("b"), &service(json!([dns])))).await?;
+    let both = expect(&answer, 200)?;
+    let named = |object: &Value| -> Vec<Value> {
+        let ports = object["spec"]["ports"].as_array().cloned().unwrap_or_default();
+        ports.iter().map(|port| port["name"].clone()).collect()
+    };
+    same("ports", &json!(named(&both)), json!(["web", "dns"]))?;
+    let fields = |object: &Value, manager: &str| -> Value {
+        let entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+        let own = entries.iter().find(|entry| entry["manager"] == manager);
+        own.map(|entry| entry["fieldsV1"]["f:spec"]["f:ports"].clone()).unwrap_or_default()
+    };
+    // The protocol is part of the key, also where it was not given.
+    let key = "k:{\"port\":80,\"protocol\":\"TCP\"}";
+    let owned = json!({ key: { ".": {}, "f:name": {}, "f:port": {} } });
+    same("fields of a", &fields(&both, "a"), owned)?;
+    let answer = cx.send(Request::apply(path("a"), &service(json!([])))).await?;
+    let less = expect(&answer, 200)?;
+    same("ports", &json!(named(&less)), json!(["dns"]))
+}
+
+async fn a_status_is_owned_apart(cx: Context) -> Result<()> {
+    let ingress = |more: Value| {
+        let mut ingress = json!({
+            "apiVersion": "networking.k8s.io/v1", "kind": "Ingress",
+            "metadata": { "name": "one" },
+        });
+        for (name, value) in more.as_object().into_iter().flatten() {
+            ingress[name] = value.clone();
+        }
+        ingress
+    };
+    let path = |part: &str| {
+        cx.apis("networking.k8s.io/v1", &format!("ingresses/one{part}?fieldManager=a"))
+    };
+    let spec = json!({ "ingressClassName": "none", "rules": [{ "host": "a.example.com" }] });
+    let balancer = json!({ "loadBalancer": { "ingress": [{ "ip": "192.0.2.1" }] } });
+    let whole = ingress(json!({ "spec": spec, "status": balancer }));
+    let created = expect(&cx.send(Request::apply(path(""), &whole)).await?, 201)?;
+    same("status", &created["status"], json!({ "loadBalancer": {} }))?;
+    let answer = cx.send(Request::apply(path("/status"), &whole)).await?;
+    let reported = expect(&answer, 200)?;
+    same("status", &reported["status"], balancer)?;
+    let entries = reported["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+    let owned: Vec<Value> = entries
+        .iter()
+        .map(|entry| {
+            let fields = entry["fieldsV1"].as_object().cloned().unwrap_or_default();
+            let names: Vec<String> = fields.keys().cloned().collect();
+            json!([entry["manager"], entry["subresource"], names])
+        })
+        .collect();
+    same("owners", &json!(owned), json!([["a", null, ["f:spec"]], ["a", "status", ["f:status"]]]))
+}
+
+async fn who_applied_on_the_client_goes_on(cx: Context) -> Result<()> {
+    let last = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "one" },
+        "data": { "x": "1", "y": "1" },
+    });
+    let note = "kubectl.kubernetes.io/last-applied-configuration";
+    let mut object = applied(json!({ "x": "1", "y": "1", "z": "1" }));
+    object["metadata"]["annotations"] = json!({ note: last.to_string() });
+    let path = cx.core("configmaps?fieldManager=kubectl-client-side-apply");
+    cx.create(&path, &object).await?;
+    let next = expect(&apply(&cx, "fieldManager=kubectl", json!({ "x": "2" })).await?, 200)?;
+    same("data", &next["data"], json!({ "x": "2", "y": "1", "z": "1" }))?;
+    // The note is kept, so that an older client can take over again.
+    let noted = next["metadata"]["annotations"][note].as_str().unwrap_or_default();
+    let noted: Value = serde_json::from_str(noted)?;
+    same("note", &noted["data"], json!({ "x": "2" }))
+}
+
+async fn an_apply_of_another_object_is_refused(cx: Context) -> Result<()> {
+    let path = cx.core("configmaps/two?fieldManager=a");
+    let answer = cx.send(Request::apply(path, &applied(json!({})))).await?;
+    let message = "the name of the object (one) does not match the name on the URL (two)";
+    refused(&answer, 400, "BadRequest", message)?;
     Ok(())
 }

@@ -185,9 +185,48 @@ async fn values_are_validated_with_their_paths(cx: Context) -> Result<()> {
         "inner": { "type": "object", "required": ["must"], "properties": {
             "must": { "type": "boolean" },
         } },
+        "small": { "type": "integer", "format": "int32" },
+        "above": { "type": "integer", "minimum": 1, "exclusiveMinimum": true },
+        "some": {
+            "type": "object", "minProperties": 1, "maxProperties": 2,
+            "additionalProperties": { "type": "integer" },
+        },
+        "either": { "type": "string", "not": { "enum": ["neither"] } },
     }));
     cx.define(&cx.widgets(schema)).await?;
     for (spec, field, message) in [
+        (
+            json!({ "small": 3_000_000_000_i64 }),
+            // Upstream's own slip: it names no field.
+            "<nil>",
+            "Invalid value: \"\": Checked value must be of type integer with format int32 in \
+             spec.small",
+        ),
+        (
+            json!({ "above": 1 }),
+            "spec.above",
+            "Invalid value: 1: spec.above in body should be greater than 1",
+        ),
+        (
+            json!({ "some": {} }),
+            "spec.some",
+            "Invalid value: 0: spec.some in body should have at least 1 properties",
+        ),
+        (
+            json!({ "some": { "a": 1, "b": 2, "c": 3 } }),
+            "spec.some",
+            "Too many: 3: must have at most 2 items",
+        ),
+        (
+            json!({ "some": { "a": "b" } }),
+            "spec.some.a",
+            "Invalid value: \"string\": spec.some.a in body must be of type integer: \"string\"",
+        ),
+        (
+            json!({ "either": "neither" }),
+            "<nil>",
+            "Invalid value: \"\": \"spec.either\" must not validate the schema (not)",
+        ),
         (
             json!({ "count": 0 }),
             "spec.count",
@@ -238,6 +277,12 @@ async fn formats_are_validated(cx: Context) -> Result<()> {
         "address": { "type": "string", "format": "ipv4" },
         "bytes": { "type": "string", "format": "byte" },
         "id": { "type": "string", "format": "uuid" },
+        "range": { "type": "string", "format": "cidr" },
+        "six": { "type": "string", "format": "ipv6" },
+        "day": { "type": "string", "format": "date" },
+        "host": { "type": "string", "format": "hostname" },
+        "mail": { "type": "string", "format": "email" },
+        "while": { "type": "string", "format": "duration" },
         "free": { "type": "string", "format": "nobody-knows" },
     }));
     cx.define(&cx.widgets(schema)).await?;
@@ -246,6 +291,12 @@ async fn formats_are_validated(cx: Context) -> Result<()> {
         "address": "10.0.0.1",
         "bytes": "aGVsbG8=",
         "id": "123e4567-e89b-12d3-a456-426614174000",
+        "range": "10.0.0.0/8",
+        "six": "::1",
+        "day": "2024-02-29",
+        "host": "a.example.com",
+        "mail": "a@example.com",
+        "while": "1h30m",
         "free": "anything",
     });
     let path = format!("{}?dryRun=All", cx.widget_path());
@@ -255,6 +306,12 @@ async fn formats_are_validated(cx: Context) -> Result<()> {
         ("address", "10.0.0.256", "ipv4"),
         ("bytes", "not base64!", "byte"),
         ("id", "123", "uuid"),
+        ("range", "10.0.0.0", "cidr"),
+        ("six", "10.0.0.1", "ipv6"),
+        ("day", "2023-02-29", "date"),
+        ("host", "a_b", "hostname"),
+        ("mail", "nobody", "email"),
+        ("while", "some time", "duration"),
     ] {
         let path = format!("spec.{field}");
         let message = format!(

@@ -20,7 +20,11 @@ scenarios! { "crds":
     status_is_a_subresource_of_its_own [C9],
     scale_follows_the_paths_given [C9],
     printer_columns_make_the_table [C10],
+    a_table_without_columns_tells_the_age [C10],
     fields_can_be_made_selectable [C12],
+    what_cannot_be_selected_is_refused [C12],
+    a_definition_must_make_sense [C7],
+    a_definition_keeps_its_names_and_scope [C3],
 }
 
 async fn a_definition_becomes_established(cx: Context) -> Result<()> {
@@ -375,4 +379,146 @@ async fn fields_can_be_made_selectable(cx: Context) -> Result<()> {
     let target = format!("{}?fieldSelector=spec.shape%3Dround", cx.widget_path());
     let status = expect(&cx.send(Request::get(target)).await?, 400)?;
     same("message", &status["message"], json!("field label not supported: spec.shape"))
+}
+
+async fn a_table_without_columns_tells_the_age(cx: Context) -> Result<()> {
+    cx.define(&cx.widgets(any_schema())).await?;
+    cx.create(&cx.widget_path(), &cx.widget("one", json!({}))).await?;
+    let request =
+        Request::get(cx.widget_path()).accept("application/json;as=Table;v=v1;g=meta.k8s.io");
+    let table = expect(&cx.send(request).await?, 200)?;
+    let columns = table["columnDefinitions"].as_array().context("no columns")?;
+    let columns: Value = columns.iter().map(|column| column["name"].clone()).collect();
+    same("columns", &columns, json!(["Name", "Age"]))?;
+    let age = text(&table, "/rows/0/cells/1");
+    ensure!(age.ends_with('s'), "age {age:?}");
+    Ok(())
+}
+
+/// What is wrong with a definition, after its name.
+async fn wrong(cx: &Context, definition: &Value) -> Result<String> {
+    let answer = cx.send(Request::post(crd::PATH, definition)).await?;
+    let status = expect(&answer, 422)?;
+    let message = text(&status, "/message");
+    let why = message.split_once(" is invalid: ").map(|(_, why)| why.to_owned());
+    why.with_context(|| message.to_owned())
+}
+
+async fn what_cannot_be_selected_is_refused(cx: Context) -> Result<()> {
+    let properties: serde_json::Map<String, Value> =
+        (0..9).map(|number| (format!("f{number}"), json!({ "type": "string" }))).collect();
+    let spec = json!({ "type": "object", "properties": properties });
+    let mut definition = cx.widgets(json!({ "type": "object", "properties": { "spec": spec } }));
+    let fields: Vec<Value> =
+        (0..9).map(|number| json!({ "jsonPath": format!(".spec.f{number}") })).collect();
+    definition["spec"]["versions"][0]["selectableFields"] = json!(fields);
+    let why = "spec.selectableFields: Too many: 9: must have at most 8 items";
+    same("too many", &json!(wrong(&cx, &definition).await?), json!(why))?;
+    definition["spec"]["versions"][0]["selectableFields"] = json!([{ "jsonPath": ".spec.other" }]);
+    let why = "spec.selectableFields[0].jsonPath: Invalid value: \".spec.other\": is an invalid \
+               path: does not refer to a valid field";
+    same("unknown", &json!(wrong(&cx, &definition).await?), json!(why))
+}
+
+async fn a_definition_must_make_sense(cx: Context) -> Result<()> {
+    let whole = cx.widgets(any_schema());
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut definition = whole.clone();
+        change(&mut definition);
+        definition
+    };
+    let name = format!("other.{}", cx.group());
+    let cases = [
+        (
+            changed(&|definition| definition["metadata"]["name"] = json!(name)),
+            format!(
+                "metadata.name: Invalid value: \"{name}\": must be \
+                 spec.names.plural+\".\"+spec.group"
+            ),
+        ),
+        (
+            changed(&|definition| definition["spec"]["scope"] = json!("World")),
+            "spec.scope: Unsupported value: \"World\": supported values: \"Cluster\", \
+             \"Namespaced\""
+                .to_owned(),
+        ),
+        (
+            changed(&|definition| {
+                let version = definition["spec"]["versions"][0].as_object_mut();
+                version.map(|version| version.remove("schema"));
+            }),
+            "spec.versions[0].schema.openAPIV3Schema: Required value".to_owned(),
+        ),
+        (
+            changed(&|definition| definition["spec"]["preserveUnknownFields"] = json!(true)),
+            "spec.preserveUnknownFields: Invalid value: true: cannot set to true, set \
+             x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+                .to_owned(),
+        ),
+        (
+            changed(&|definition| {
+                definition["spec"]["versions"][0]["additionalPrinterColumns"] =
+                    json!([{ "name": "", "type": "x", "jsonPath": "spec" }]);
+            }),
+            "[spec.additionalPrinterColumns[0].name: Required value, \
+             spec.additionalPrinterColumns[0].type: Invalid value: \"x\": must be one of \
+             boolean,date,integer,number,string, spec.additionalPrinterColumns[0].JSONPath: \
+             Invalid value: \"spec\": must be a simple json path starting with .]"
+                .to_owned(),
+        ),
+        (
+            changed(&|definition| {
+                definition["spec"]["versions"][0]["subresources"] = json!({ "scale": {
+                    "specReplicasPath": "spec.a", "statusReplicasPath": ".a",
+                } });
+            }),
+            "[spec.subresources.scale.specReplicasPath: Invalid value: \"spec.a\": must be a simple \
+             json path starting with ., spec.subresources.scale.statusReplicasPath: Invalid value: \
+             \".a\": should be a json path under .status]"
+                .to_owned(),
+        ),
+    ];
+    for (definition, why) in cases {
+        same("problem", &json!(wrong(&cx, &definition).await?), json!(why))?;
+    }
+    let mut protected = whole.clone();
+    protected["metadata"]["name"] = json!(format!("widgets.{}.k8s.io", cx.namespace));
+    protected["spec"]["group"] = json!(format!("{}.k8s.io", cx.namespace));
+    let why = "metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups \
+               must have approval annotation \"api-approved.kubernetes.io\", see \
+               https://github.com/kubernetes/enhancements/pull/1111";
+    same("protected", &json!(wrong(&cx, &protected).await?), json!(why))
+}
+
+async fn a_definition_keeps_its_names_and_scope(cx: Context) -> Result<()> {
+    cx.define(&cx.widgets(any_schema())).await?;
+    let path = format!("{}/widgets.{}", crd::PATH, cx.group());
+    for (spec, why) in [
+        (
+            json!({ "scope": "Cluster" }),
+            "spec.scope: Invalid value: \"Cluster\": field is immutable",
+        ),
+        (
+            json!({ "names": { "plural": "other" } }),
+            "spec.names.plural: Invalid value: \"other\": field is immutable",
+        ),
+    ] {
+        let answer = cx.send(Request::merge_patch(path.clone(), &json!({ "spec": spec }))).await?;
+        let message = format!(
+            "CustomResourceDefinition.apiextensions.k8s.io \"widgets.{}\" is invalid: {why}",
+            cx.group()
+        );
+        refused(&answer, 422, "Invalid", &message)?;
+    }
+    // A name that is not in the path may change, and is accepted anew.
+    let names = json!({ "spec": { "names": { "shortNames": ["wg"], "categories": ["all"] } } });
+    expect(&cx.send(Request::merge_patch(path.clone(), &names)).await?, 200)?;
+    let is_accepted = |answer: &Answer| {
+        answer.json().is_ok_and(|definition| {
+            let accepted = &definition["status"]["acceptedNames"];
+            accepted["shortNames"] == json!(["wg"]) && accepted["categories"] == json!(["all"])
+        })
+    };
+    cx.endpoint.poll(&Request::get(path), PATIENCE, is_accepted).await?;
+    Ok(())
 }

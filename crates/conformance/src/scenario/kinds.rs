@@ -9,6 +9,8 @@ use crate::endpoint::{Answer, Request};
 scenarios! { "kinds":
     kinds_with_a_namespace_live_and_die [B1],
     kinds_of_the_whole_cluster_live_and_die [B1],
+    some_kinds_count_generations [U7],
+    what_is_empty_is_nothing [B2],
     a_pod_is_bound_joined_and_evicted [B1],
     an_event_is_the_same_in_both_groups [B1],
     workloads_are_filled_in [B2],
@@ -273,6 +275,72 @@ async fn a_pod_is_bound_joined_and_evicted(cx: Context) -> Result<()> {
     };
     cx.endpoint.poll(&Request::get(format!("{pods}/one")), PATIENCE, is_gone).await?;
     Ok(())
+}
+
+async fn some_kinds_count_generations(cx: Context) -> Result<()> {
+    let counting = [
+        "pods",
+        "podtemplates",
+        "replicationcontrollers",
+        "deployments",
+        "replicasets",
+        "statefulsets",
+        "daemonsets",
+        "jobs",
+        "cronjobs",
+        "ingresses",
+        "ingressclasses",
+        "networkpolicies",
+        "poddisruptionbudgets",
+        "endpointslices",
+        "priorityclasses",
+        "flowschemas",
+        "prioritylevelconfigurations",
+        "validatingwebhookconfigurations",
+        "mutatingwebhookconfigurations",
+    ];
+    cx.wait_for_account().await?;
+    let path = |version: &str, resource: &str, namespaced: bool| match (version, namespaced) {
+        ("v1", true) => cx.core(resource),
+        ("v1", false) => format!("/api/v1/{resource}"),
+        (version, true) => cx.apis(version, resource),
+        (version, false) => format!("/apis/{version}/{resource}"),
+    };
+    let namespaced = namespaced().into_iter().map(|kind| (kind, true));
+    let all = namespaced.chain(cluster_wide().into_iter().map(|kind| (kind, false)));
+    for ((version, resource, mut object), namespaced) in all {
+        object["metadata"] = json!({ "name": format!("{}-one", cx.namespace) });
+        let collection = path(version, resource, namespaced);
+        let created = cx.create(&format!("{collection}?dryRun=All"), &object).await?;
+        let expected = match counting.contains(&resource) {
+            true => json!(1),
+            false => Value::Null,
+        };
+        same(resource, &created["metadata"]["generation"], expected)?;
+    }
+    Ok(())
+}
+
+async fn what_is_empty_is_nothing(cx: Context) -> Result<()> {
+    let empty = json!({ "labels": {}, "annotations": {}, "finalizers": [], "name": "one" });
+    let map = json!({ "metadata": empty, "data": {} });
+    let map = cx.create(&cx.core("configmaps"), &map).await?;
+    same("data", &map["data"], Value::Null)?;
+    for field in ["labels", "annotations", "finalizers"] {
+        same(field, &map["metadata"][field], Value::Null)?;
+    }
+    // A list that cannot be left out is nothing all the same, at once and for good.
+    let slices = cx.apis("discovery.k8s.io/v1", "endpointslices");
+    let slice = json!({ "metadata": empty, "addressType": "IPv4", "endpoints": [], "ports": [] });
+    for query in ["?dryRun=All", ""] {
+        let slice = cx.create(&format!("{slices}{query}"), &slice).await?;
+        same("endpoints", &slice["endpoints"], Value::Null)?;
+        same("ports", &slice["ports"], Value::Null)?;
+    }
+    let stored = cx.get(&format!("{slices}/one")).await?;
+    same("endpoints", &stored["endpoints"], Value::Null)?;
+    let again = cx.send(Request::put(format!("{slices}/one"), &slice)).await?;
+    same("what changed", &expect(&again, 200)?, stored)
 }
 
 async fn an_event_is_the_same_in_both_groups(cx: Context) -> Result<()> {

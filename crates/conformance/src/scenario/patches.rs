@@ -12,6 +12,7 @@ scenarios! { "patches":
     a_json_patch_that_does_not_fit_is_refused [U3],
     a_json_patch_may_replace_what_is_absent [U3],
     a_json_patch_has_a_bounded_number_of_operations [U3],
+    a_json_patch_copies_only_so_much [U3],
     a_merge_patch_sets_and_removes [U3],
     a_patch_of_the_wrong_shape_is_a_bad_request [U3],
     a_patch_with_an_old_version_conflicts [U3],
@@ -21,6 +22,7 @@ scenarios! { "patches":
     a_patch_of_nothing_is_not_found [U3],
     a_strategic_patch_merges_lists_by_key [U3],
     a_strategic_patch_follows_directives [U3],
+    a_strategic_patch_may_keep_only_some_keys [U3],
     a_custom_resource_has_no_strategic_patch [U3],
 }
 
@@ -82,6 +84,19 @@ async fn a_json_patch_has_a_bounded_number_of_operations(cx: Context) -> Result<
     let patch = Value::from(vec![operation; 10_000]);
     let answer = cx.send(Request::json_patch(cx.core("configmaps/one"), &patch)).await?;
     expect(&answer, 200)?;
+    Ok(())
+}
+
+async fn a_json_patch_copies_only_so_much(cx: Context) -> Result<()> {
+    let data = json!({ "a": "x".repeat(200_000) });
+    cx.create(&cx.core("configmaps"), &json!({ "metadata": { "name": "one" }, "data": data }))
+        .await?;
+    let copies: Value = (0..20)
+        .map(|copy| json!({ "op": "copy", "from": "/data/a", "path": format!("/data/{copy}") }))
+        .collect();
+    let answer = cx.send(Request::json_patch(cx.core("configmaps/one"), &copies)).await?;
+    let message = "the server rejected our request due to an error in our request";
+    refused(&answer, 422, "Invalid", message)?;
     Ok(())
 }
 
@@ -238,6 +253,28 @@ async fn a_strategic_patch_follows_directives(cx: Context) -> Result<()> {
     let status = expect(&cx.send(Request::strategic_patch(path, &unknown)).await?, 500)?;
     let message = "unknown patch type: nonsense in map: map[$patch:nonsense]";
     same("message", &status["message"], json!(message))
+}
+
+async fn a_strategic_patch_may_keep_only_some_keys(cx: Context) -> Result<()> {
+    let labels = json!({ "a": "b" });
+    let container = json!({ "name": "c", "image": "i" });
+    let template =
+        json!({ "metadata": { "labels": labels }, "spec": { "containers": [container] } });
+    let spec =
+        json!({ "replicas": 0, "selector": { "matchLabels": labels }, "template": template });
+    let deployments = cx.apis("apps/v1", "deployments");
+    cx.create(&deployments, &json!({ "metadata": { "name": "one" }, "spec": spec })).await?;
+    let path = format!("{deployments}/one");
+    let recreate = json!({ "spec": { "strategy": { "type": "Recreate" } } });
+    let answer = cx.send(Request::strategic_patch(path.clone(), &recreate)).await?;
+    let message = "Deployment.apps \"one\" is invalid: spec.strategy.rollingUpdate: Forbidden: may \
+                   not be specified when strategy `type` is 'Recreate'";
+    refused(&answer, 422, "Invalid", message)?;
+    let only = json!({ "spec": {
+        "strategy": { "$retainKeys": ["type"], "type": "Recreate" },
+    } });
+    let patched = expect(&cx.send(Request::strategic_patch(path, &only)).await?, 200)?;
+    same("strategy", &patched["spec"]["strategy"], json!({ "type": "Recreate" }))
 }
 
 async fn a_custom_resource_has_no_strategic_patch(cx: Context) -> Result<()> {

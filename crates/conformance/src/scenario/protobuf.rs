@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use super::{Context, any_schema, config_map, same, scenarios};
+use super::{Context, any_schema, config_map, same, scenarios, text};
 use crate::endpoint::{Answer, Request};
 
 scenarios! { "protobuf":
@@ -13,6 +13,8 @@ scenarios! { "protobuf":
     events_come_in_frames [W8],
     custom_resources_have_no_protobuf [W8],
     metadata_of_anything_comes_in_protobuf [W8 W11],
+    lists_and_events_of_metadata_come_in_protobuf [W8 W11],
+    options_of_a_deletion_come_in_protobuf [W8 U9],
 }
 
 const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
@@ -149,6 +151,42 @@ async fn metadata_of_anything_comes_in_protobuf(cx: Context) -> Result<()> {
         ensure!(answer.status == 200, "{answer}");
         let object = object(&answer.bytes, "meta.k8s.io/v1", "PartialObjectMetadata")?;
         ensure!(name(object)? == "one", "another name");
+    }
+    Ok(())
+}
+
+async fn lists_and_events_of_metadata_come_in_protobuf(cx: Context) -> Result<()> {
+    cx.define(&cx.widgets(any_schema())).await?;
+    cx.create(&cx.widget_path(), &cx.widget("one", json!({}))).await?;
+    let accept = |kind: &str| format!("{MEDIA_TYPE};as={kind};g=meta.k8s.io;v=v1");
+    let list = Request::get(cx.widget_path()).accept(&accept("PartialObjectMetadataList"));
+    let answer = cx.send(list).await?;
+    let list = object(&answer.bytes, "meta.k8s.io/v1", "PartialObjectMetadataList")?;
+    ensure!(name(read(list, 2)?)? == "one", "another name");
+    let target = format!("{}?watch=1&resourceVersion=0&timeoutSeconds=1", cx.widget_path());
+    let answer = cx.send(Request::get(target).accept(&accept("PartialObjectMetadata"))).await?;
+    let (length, rest) = answer.bytes.split_first_chunk::<4>().context("there is no frame")?;
+    let frame = rest.get(..u32::from_be_bytes(*length) as usize).context("a frame is cut off")?;
+    ensure!(read(frame, 1)? == b"ADDED", "another event");
+    let metadata = object(read(read(frame, 2)?, 1)?, "meta.k8s.io/v1", "PartialObjectMetadata")?;
+    ensure!(name(metadata)? == "one", "another name");
+    Ok(())
+}
+
+async fn options_of_a_deletion_come_in_protobuf(cx: Context) -> Result<()> {
+    cx.define(&cx.widgets(any_schema())).await?;
+    cx.create(&cx.widget_path(), &cx.widget("one", json!({}))).await?;
+    cx.create(&cx.core("configmaps"), &config_map("one")).await?;
+    let types = [field(1, "v1"), field(2, "DeleteOptions")].concat();
+    // A precondition that does not hold.
+    let options = field(2, field(1, "other"));
+    let sent = [MAGIC.to_vec(), field(1, types), field(2, options)].concat();
+    for path in [cx.core("configmaps/one"), format!("{}/one", cx.widget_path())] {
+        let request = Request::delete(path).body(sent.clone()).content_type(MEDIA_TYPE);
+        let answer = cx.send(request).await?;
+        ensure!(answer.status == 409, "{answer}");
+        let message = text(&answer.json()?, "/message").to_owned();
+        ensure!(message.contains("the UID in the precondition (other)"), "{message}");
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use super::{Context, OURS, expect, names, refused, revision, same, scenarios, text};
+use super::{Context, OURS, expect, names, pod, refused, revision, same, scenarios, text};
 use crate::endpoint::Request;
 
 scenarios! { "reads":
@@ -13,18 +13,21 @@ scenarios! { "reads":
     a_list_is_at_least_as_new_as_its_items [R1 R8],
     a_list_can_be_asked_at_an_exact_version [R2],
     a_list_can_be_asked_not_older_than_a_version [R2],
+    a_page_at_a_version_is_exact [R2 R3],
     a_version_that_is_still_to_come_times_out [R2],
     contradictory_list_options_are_invalid [R2],
     a_version_that_is_no_number_is_a_bad_request [R2],
     pages_show_one_moment [R3],
     pages_say_how_much_is_left [R3],
     a_continue_token_names_version_and_place [R3],
+    a_continue_token_names_the_namespace_too [R3],
     a_continue_token_without_version_goes_on_with_what_is_there [R3],
     a_broken_continue_token_is_a_bad_request [R3],
     labels_select [R4],
     a_broken_label_selector_is_a_bad_request [R4],
     names_select_as_fields [R4],
     events_are_selected_by_what_they_are_about [R4],
+    fields_of_their_own_select_some_kinds [R4],
     an_unknown_field_cannot_select [R4],
 }
 
@@ -74,6 +77,23 @@ async fn a_list_can_be_asked_not_older_than_a_version(cx: Context) -> Result<()>
     let object = cx.get(&cx.core(&format!("configmaps/one?resourceVersion={version}"))).await?;
     same("name", &object["metadata"]["name"], json!("one"))?;
     cx.get(&cx.core("configmaps?resourceVersion=0")).await?;
+    Ok(())
+}
+
+async fn a_page_at_a_version_is_exact(cx: Context) -> Result<()> {
+    five_secrets(&cx).await?;
+    let then = cx.get(&cx.core("secrets")).await?;
+    expect(&cx.send(Request::delete(cx.core("secrets/a"))).await?, 200)?;
+    // A limit asks for what was, and its absence for what is now.
+    let target = format!("secrets?resourceVersion={}", revision(&then)?);
+    let page = cx.get(&cx.core(&format!("{target}&limit=2"))).await?;
+    ensure!(names(&page) == ["a", "b"], "{:?}", names(&page));
+    same("version", &json!(revision(&page)?), json!(revision(&then)?))?;
+    let newer = format!("{target}&limit=2&resourceVersionMatch=NotOlderThan");
+    let newer = cx.get(&cx.core(&newer)).await?;
+    ensure!(revision(&newer)? >= revision(&then)?, "{newer}");
+    let any = cx.get(&cx.core("secrets?resourceVersion=0&limit=2")).await?;
+    ensure!(!names(&any).is_empty(), "{any}");
     Ok(())
 }
 
@@ -212,6 +232,20 @@ async fn a_continue_token_names_version_and_place(cx: Context) -> Result<()> {
     Ok(())
 }
 
+async fn a_continue_token_names_the_namespace_too(cx: Context) -> Result<()> {
+    five_secrets(&cx).await?;
+    let first = cx.get("/api/v1/secrets?labelSelector=group%3Dfive&limit=1").await?;
+    let decode = |page: &Value| -> Result<Value> {
+        let token = URL_SAFE_NO_PAD.decode(text(page, "/metadata/continue")).context("decode")?;
+        Ok(serde_json::from_slice(&token)?)
+    };
+    let item = &first["items"][0];
+    let place =
+        format!("/{}/{}\u{0}", text(item, "/metadata/namespace"), text(item, "/metadata/name"));
+    let token = json!({ "v": "meta.k8s.io/v1", "rv": revision(&first)?, "start": place });
+    same("token", &decode(&first)?, token)
+}
+
 async fn a_continue_token_without_version_goes_on_with_what_is_there(cx: Context) -> Result<()> {
     five_secrets(&cx).await?;
     let first = cx.get(&cx.core("secrets?limit=2")).await?;
@@ -308,6 +342,55 @@ async fn events_are_selected_by_what_they_are_about(cx: Context) -> Result<()> {
         ensure!(names(&list) == expected, "{selector} selects {:?}", names(&list));
     }
     Ok(())
+}
+
+async fn fields_of_their_own_select_some_kinds(cx: Context) -> Result<()> {
+    cx.wait_for_account().await?;
+    let mut pod = pod("one");
+    pod["spec"]["nodeName"] = json!("nowhere");
+    cx.create(&cx.core("pods"), &pod).await?;
+    let status = json!({ "status": { "podIP": "192.0.2.7", "podIPs": [{ "ip": "192.0.2.7" }] } });
+    expect(&cx.send(Request::merge_patch(cx.core("pods/one/status"), &status)).await?, 200)?;
+    let select = async |collection: &str, selector: &str| -> Result<Value> {
+        let query: String = form_urlencoded::byte_serialize(selector.as_bytes()).collect();
+        cx.get(&format!("{collection}?fieldSelector={query}")).await
+    };
+    let pods = cx.core("pods");
+    for (selector, is_selected) in [
+        ("spec.nodeName=nowhere", true),
+        ("spec.nodeName!=nowhere", false),
+        ("spec.nodeName=", false),
+        ("spec.restartPolicy=Always", true),
+        ("spec.schedulerName=default-scheduler", true),
+        ("spec.serviceAccountName=default", true),
+        ("spec.hostNetwork=false", true),
+        ("status.phase=Pending", true),
+        ("status.phase!=Pending", false),
+        ("status.podIP=192.0.2.7", true),
+        // Known, and empty for every pod.
+        ("status.podIPs=192.0.2.7", false),
+        ("status.nominatedNodeName=", true),
+    ] {
+        let found = select(&pods, selector).await?;
+        ensure!((names(&found) == ["one"]) == is_selected, "{selector} selects {found}");
+    }
+    let cluster = [
+        ("/api/v1/nodes", "spec.unschedulable=false"),
+        ("/api/v1/namespaces", "status.phase=Active"),
+        ("/apis/batch/v1/jobs", "status.successful=1"),
+        ("/apis/certificates.k8s.io/v1/certificatesigningrequests", "spec.signerName=a.b/c"),
+        ("/api/v1/events", "involvedObject.fieldPath=a,reportingComponent=b,source=c"),
+        ("/apis/events.k8s.io/v1/events", "regarding.name=a,reportingController=b"),
+        ("/api/v1/services", "spec.clusterIP=None,spec.type=ClusterIP"),
+        ("/api/v1/replicationcontrollers", "status.replicas=7"),
+        ("/apis/resource.k8s.io/v1/resourceslices", "spec.nodeName=a,spec.driver=b"),
+    ];
+    for (collection, selector) in cluster {
+        select(collection, selector).await?;
+    }
+    let answer = cx.send(Request::get(format!("{pods}?fieldSelector=spec.hostname%3Da"))).await?;
+    let status = expect(&answer, 400)?;
+    same("message", &status["message"], json!("field label not supported: spec.hostname"))
 }
 
 async fn an_unknown_field_cannot_select(cx: Context) -> Result<()> {

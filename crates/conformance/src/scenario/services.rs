@@ -13,6 +13,7 @@ scenarios! { "services":
     a_port_of_the_nodes_is_given_once [B4],
     a_balanced_service_may_have_a_port_for_its_health [B4],
     a_service_speaks_the_families_there_are [B4],
+    a_service_reports_conditions [B1],
 }
 
 fn service(name: &str, spec: Value) -> Value {
@@ -175,4 +176,27 @@ async fn a_service_speaks_the_families_there_are(cx: Context) -> Result<()> {
     invalid(&cx, json!({ "ipFamilyPolicy": "RequireDualStack" }), why).await?;
     let why = "spec.ipFamilies[0]: Invalid value: \"IPv6\": not configured on this cluster";
     invalid(&cx, json!({ "ipFamilies": ["IPv6"] }), why).await
+}
+
+async fn a_service_reports_conditions(cx: Context) -> Result<()> {
+    create(&cx, "one", json!({})).await?;
+    // Nobody asks since when.
+    let condition = json!({ "type": "Fine", "status": "True" });
+    let patch = json!({ "status": { "conditions": [condition] } });
+    let path = cx.core("services/one/status");
+    let reported = expect(&cx.send(Request::merge_patch(path, &patch)).await?, 200)?;
+    let condition = json!({
+        "type": "Fine", "status": "True", "lastTransitionTime": null, "reason": "", "message": "",
+    });
+    same("condition", &reported["status"]["conditions"], json!([condition]))?;
+    // And it goes on as before.
+    let patch = json!({ "metadata": { "labels": { "a": "b" } } });
+    expect(&cx.send(Request::merge_patch(cx.core("services/one"), &patch)).await?, 200)?;
+    let balanced = json!({ "status": { "loadBalancer": { "ingress": [{ "ip": "192.0.2.1" }] } } });
+    let path = cx.core("services/one/status");
+    let answer = cx.send(Request::merge_patch(path, &balanced)).await?;
+    let message = "Service \"one\" is invalid: status.loadBalancer.ingress: Forbidden: may only be \
+                   used when `spec.type` is 'LoadBalancer'";
+    refused(&answer, 422, "Invalid", message)?;
+    Ok(())
 }

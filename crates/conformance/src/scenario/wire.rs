@@ -13,6 +13,7 @@ scenarios! { "wire":
     health_can_leave_checks_out [W2],
     legacy_discovery_lists_groups_and_versions [W3],
     legacy_discovery_describes_each_resource [W3],
+    the_groups_of_the_release_are_served [W3],
     an_unknown_group_or_resource_is_not_found [W3 W7],
     aggregated_discovery_holds_everything_in_two_answers [W4],
     aggregated_discovery_is_cached_by_etag [W4],
@@ -23,6 +24,7 @@ scenarios! { "wire":
     openapi_v3_speaks_protobuf [W5],
     openapi_v2_is_one_cached_document [W6],
     an_absent_object_is_not_found [W7],
+    a_refusal_comes_in_yaml [W7],
     a_taken_name_is_a_conflict [W7],
     a_method_that_is_not_there_is_refused [W7],
     an_unknown_media_type_is_not_acceptable [W7],
@@ -30,6 +32,7 @@ scenarios! { "wire":
     a_body_of_more_than_three_mebibytes_is_refused [W7 U12],
     every_answer_names_its_audit_and_priority [W12],
     a_long_answer_is_compressed_when_asked [W12],
+    answers_are_indented_for_people [W12],
 }
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -153,6 +156,42 @@ async fn legacy_discovery_describes_each_resource(cx: Context) -> Result<()> {
     Ok(())
 }
 
+async fn the_groups_of_the_release_are_served(cx: Context) -> Result<()> {
+    let groups = cx.get("/apis").await?;
+    let groups = groups["groups"].as_array().context("no groups")?;
+    let built_in = groups.iter().filter(|group| {
+        let name = text(group, "/name");
+        !name.contains('.') || name.ends_with(".k8s.io")
+    });
+    let versions = built_in.flat_map(|group| group["versions"].as_array().into_iter().flatten());
+    let versions: Vec<&str> = versions.map(|version| text(version, "/groupVersion")).collect();
+    let expected = [
+        "apiregistration.k8s.io/v1",
+        "apps/v1",
+        "events.k8s.io/v1",
+        "authentication.k8s.io/v1",
+        "authorization.k8s.io/v1",
+        "autoscaling/v2",
+        "autoscaling/v1",
+        "batch/v1",
+        "certificates.k8s.io/v1",
+        "networking.k8s.io/v1",
+        "policy/v1",
+        "rbac.authorization.k8s.io/v1",
+        "storage.k8s.io/v1",
+        "admissionregistration.k8s.io/v1",
+        "apiextensions.k8s.io/v1",
+        "scheduling.k8s.io/v1",
+        "coordination.k8s.io/v1",
+        "node.k8s.io/v1",
+        "discovery.k8s.io/v1",
+        "resource.k8s.io/v1",
+        "flowcontrol.apiserver.k8s.io/v1",
+    ];
+    ensure!(versions == expected, "versions are {versions:?}");
+    Ok(())
+}
+
 async fn an_unknown_group_or_resource_is_not_found(cx: Context) -> Result<()> {
     let answer = cx.send(Request::get("/apis/nobody.example.com")).await?;
     ensure!(answer.status == 404 && answer.bytes == b"404 page not found\n", "{answer}");
@@ -214,6 +253,11 @@ async fn aggregated_discovery_falls_back_to_the_next_form(cx: Context) -> Result
     same("kind", &legacy["kind"], json!("APIGroupList"))?;
     let alone = cx.send(Request::get("/apis").header(ACCEPT, unknown)).await?;
     ensure!(alone.status == 406, "{alone}");
+    // The version from before is not served any more, and a profile is no other document.
+    let before = AGGREGATED.replace("v=v2", "v=v2beta1");
+    ensure!(cx.send(Request::get("/apis").accept(&before)).await?.status == 406, "{before}");
+    let answer = cx.send(Request::get("/api?profile=nopeer").accept(AGGREGATED)).await?;
+    same("kind", &expect(&answer, 200)?["kind"], json!("APIGroupDiscoveryList"))?;
     Ok(())
 }
 
@@ -286,7 +330,21 @@ async fn openapi_v2_is_one_cached_document(cx: Context) -> Result<()> {
     same("swagger", &document["swagger"], json!("2.0"))?;
     let pod = &document["definitions"]["io.k8s.api.core.v1.Pod"]["x-kubernetes-group-version-kind"];
     same("kinds", pod, json!([{ "group": "", "kind": "Pod", "version": "v1" }]))?;
-    ensure!(!etag.is_empty(), "no ETag");
+    // Another scenario's definition may change the document between two questions.
+    let again = async || -> Result<(u16, u16)> {
+        let etag = cx.send(Request::get("/openapi/v2")).await?.header("etag").to_owned();
+        let same = Request::get("/openapi/v2").header(IF_NONE_MATCH, &etag);
+        let other = Request::get("/openapi/v2").header(IF_NONE_MATCH, "\"other\"");
+        Ok((cx.send(same).await?.status, cx.send(other).await?.status))
+    };
+    let mut statuses = again().await?;
+    for _ in 0..20 {
+        if statuses == (304, 200) {
+            break;
+        }
+        statuses = again().await?;
+    }
+    ensure!(!etag.is_empty() && statuses == (304, 200), "{etag:?}: {statuses:?}");
     let wanted = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     let answer = cx.send(Request::get("/openapi/v2").accept(wanted)).await?;
     let named = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
@@ -319,6 +377,17 @@ async fn an_absent_object_is_not_found(cx: Context) -> Result<()> {
     same("details", &status["details"], details)
 }
 
+async fn a_refusal_comes_in_yaml(cx: Context) -> Result<()> {
+    let get = Request::get(cx.core("configmaps/absent")).accept("application/yaml");
+    let answer = cx.send(get).await?;
+    same("content type", &json!(answer.content_type()), json!("application/yaml"))?;
+    let expected = "apiVersion: v1\ncode: 404\ndetails:\n  kind: configmaps\n  name: absent\nkind: \
+                    Status\nmessage: configmaps \"absent\" not found\nmetadata: {}\nreason: \
+                    NotFound\nstatus: Failure\n";
+    ensure!(answer.status == 404 && answer.bytes == expected.as_bytes(), "{answer}");
+    Ok(())
+}
+
 async fn a_taken_name_is_a_conflict(cx: Context) -> Result<()> {
     cx.config_map("taken").await?;
     let answer = cx.send(Request::post(cx.core("configmaps"), &config_map("taken"))).await?;
@@ -344,6 +413,12 @@ async fn an_unknown_media_type_is_not_acceptable(cx: Context) -> Result<()> {
     let patch = Request::merge_patch(cx.core("configmaps/one"), &json!({}));
     let answer = cx.send(patch.content_type("application/nonsense")).await?;
     refused(&answer, 415, "UnsupportedMediaType", "415: Unsupported Media Type")?;
+    let post = Request::post(cx.core("configmaps"), &config_map("two"));
+    let answer = cx.send(post.content_type("application/nonsense")).await?;
+    let message = "the body of the request was in an unknown format - accepted media types \
+                   include: application/json, application/yaml, \
+                   application/vnd.kubernetes.protobuf";
+    refused(&answer, 415, "UnsupportedMediaType", message)?;
     Ok(())
 }
 
@@ -388,4 +463,22 @@ async fn a_long_answer_is_compressed_when_asked(cx: Context) -> Result<()> {
     cx.config_map("short").await?;
     let answer = cx.send(encoding(Request::get(cx.core("configmaps/short")))).await?;
     same("encoding", &json!(answer.header("content-encoding")), json!(""))
+}
+
+async fn answers_are_indented_for_people(cx: Context) -> Result<()> {
+    cx.config_map("one").await?;
+    let get = async |query: &str, agent: &str| -> Result<bool> {
+        let request = Request::get(cx.core(&format!("configmaps/one{query}")));
+        let answer = cx.send(request.header(http::header::USER_AGENT, agent)).await?;
+        Ok(answer.bytes.starts_with(b"{\n  \"kind\": \"ConfigMap\",\n"))
+    };
+    let found = [
+        get("", "kubectl/v1.36.4").await?,
+        get("?pretty=true", "kubectl/v1.36.4").await?,
+        get("", "curl/8.0").await?,
+        get("?pretty=0", "curl/8.0").await?,
+        get("", "Mozilla/5.0").await?,
+    ];
+    ensure!(found == [false, true, true, false, true], "{found:?}");
+    Ok(())
 }

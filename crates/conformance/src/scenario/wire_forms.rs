@@ -10,10 +10,12 @@ scenarios! { "wire_forms":
     a_table_has_columns_and_cells [W10],
     a_table_includes_what_is_asked_for [W10],
     a_watched_table_names_its_columns_once [W10],
+    a_table_comes_in_an_older_version [W10],
     what_has_no_table_is_not_acceptable [W10],
     metadata_alone_can_be_read [W11],
     metadata_alone_can_be_watched [W11],
     metadata_alone_answers_a_patch [W11],
+    metadata_alone_answers_a_deletion [W11],
     metadata_of_a_list_must_be_asked_for_as_a_list [W11],
 }
 
@@ -85,6 +87,21 @@ async fn a_watched_table_names_its_columns_once(cx: Context) -> Result<()> {
         second = watch.event().await?;
     }
     same("columns", &second["object"]["columnDefinitions"], Value::Null)
+}
+
+async fn a_table_comes_in_an_older_version(cx: Context) -> Result<()> {
+    cx.config_map("one").await?;
+    let older = TABLE.replace("v=v1", "v=v1beta1");
+    let get = |accept: &str| Request::get(cx.core("configmaps/one")).accept(accept);
+    let table = expect(&cx.send(get(&older)).await?, 200)?;
+    same("version", &table["apiVersion"], json!("meta.k8s.io/v1beta1"))?;
+    // What kubectl asks for: a table if there is one, and otherwise what there is.
+    let either = format!("{TABLE},{older},application/json");
+    let table = expect(&cx.send(get(&either)).await?, 200)?;
+    same("version", &table["apiVersion"], json!("meta.k8s.io/v1"))?;
+    let answer = cx.send(get("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io"));
+    ensure!(answer.await?.status == 406, "a table came in protobuf");
+    Ok(())
 }
 
 async fn what_has_no_table_is_not_acceptable(cx: Context) -> Result<()> {
@@ -159,6 +176,18 @@ async fn metadata_alone_answers_a_patch(cx: Context) -> Result<()> {
     let mut expected = config_map("one")["data"].clone();
     expected["more"] = json!("data");
     same("data", &stored["data"], expected)
+}
+
+async fn metadata_alone_answers_a_deletion(cx: Context) -> Result<()> {
+    let mut held = config_map("one");
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    cx.create(&cx.core("configmaps"), &held).await?;
+    let delete = || Request::delete(cx.core("configmaps/one")).accept(METADATA);
+    let dying = expect(&cx.send(delete()).await?, 200)?;
+    same("kind", &dying["kind"], json!("PartialObjectMetadata"))?;
+    ensure!(!text(&dying, "/metadata/deletionTimestamp").is_empty(), "{dying}");
+    same("data", &dying["data"], Value::Null)?;
+    cx.release(&cx.core("configmaps/one")).await
 }
 
 async fn metadata_of_a_list_must_be_asked_for_as_a_list(cx: Context) -> Result<()> {

@@ -19,10 +19,12 @@ scenarios! { "writes":
     a_custom_resource_is_never_overwritten_blindly [U2],
     an_update_cannot_change_name_or_uid [U2],
     an_update_of_nothing_is_not_found [U2],
+    an_update_says_which_object_it_means [U2],
     an_update_may_create_a_lease [U2],
     metadata_that_is_the_servers_survives_an_update [U2],
     a_dry_run_stores_nothing [U5],
     a_dry_run_is_all_or_nothing [U5],
+    a_dry_run_takes_no_addresses [U5 B4],
     unknown_fields_are_warned_about_by_default [U6],
     unknown_fields_are_errors_when_strict [U6],
     unknown_fields_can_be_ignored [U6],
@@ -30,9 +32,14 @@ scenarios! { "writes":
     the_generation_of_a_custom_resource_ignores_metadata_and_status [U7 C9],
     kinds_without_spec_have_no_generation [U7],
     spec_and_status_are_written_apart [U8],
+    metadata_may_be_written_with_a_status [U8],
     a_deployment_is_scaled_through_its_scale [U8],
+    every_workload_has_a_scale [U8],
+    a_scale_is_checked [U8 B3],
     annotations_are_bounded [U12],
     a_timeout_must_be_a_duration [U12],
+    an_object_must_fit_into_the_storage [U12],
+    config_is_bounded [U12 B3],
 }
 
 async fn a_create_fills_in_what_is_the_servers(cx: Context) -> Result<()> {
@@ -195,6 +202,22 @@ async fn an_update_of_nothing_is_not_found(cx: Context) -> Result<()> {
     Ok(())
 }
 
+async fn an_update_says_which_object_it_means(cx: Context) -> Result<()> {
+    let put = |body: Value| Request::put(cx.core("configmaps/absent"), &body);
+    let message = "the name of the object (other) does not match the name on the URL (absent)";
+    refused(&cx.send(put(config_map("other"))).await?, 400, "BadRequest", message)?;
+    let message = "the name of the object (absent based on URL) was undeterminable: name must be \
+                   provided";
+    let nameless = json!({ "metadata": {} });
+    refused(&cx.send(put(nameless)).await?, 400, "BadRequest", message)?;
+    let mut elsewhere = config_map("absent");
+    elsewhere["metadata"]["namespace"] = json!("elsewhere");
+    let message =
+        "the namespace of the provided object does not match the namespace sent on the request";
+    refused(&cx.send(put(elsewhere)).await?, 400, "BadRequest", message)?;
+    Ok(())
+}
+
 async fn an_update_may_create_a_lease(cx: Context) -> Result<()> {
     let lease = json!({ "metadata": { "name": "one" }, "spec": { "holderIdentity": "me" } });
     let path = cx.apis("coordination.k8s.io/v1", "leases/one");
@@ -245,6 +268,26 @@ async fn a_dry_run_is_all_or_nothing(cx: Context) -> Result<()> {
     let message = "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: \
                    [\"Some\"]: supported values: \"All\"";
     refused(&answer, 422, "Invalid", message)?;
+    Ok(())
+}
+
+async fn a_dry_run_takes_no_addresses(cx: Context) -> Result<()> {
+    let service = |name: &str| {
+        json!({ "metadata": { "name": name }, "spec": {
+            "type": "NodePort", "ports": [{ "port": 80, "nodePort": 30999 }],
+        } })
+    };
+    // Twice the same port, and a service that has both only in the end.
+    for _ in 0..2 {
+        let tried = cx.create(&cx.core("services?dryRun=All"), &service("tried")).await?;
+        same("port", &tried["spec"]["ports"][0]["nodePort"], json!(30999))?;
+        ensure!(!text(&tried, "/spec/clusterIP").is_empty(), "{tried}");
+        let address =
+            format!("/apis/networking.k8s.io/v1/ipaddresses/{}", text(&tried, "/spec/clusterIP"));
+        expect(&cx.send(Request::get(address)).await?, 404)?;
+    }
+    cx.create(&cx.core("services"), &service("real")).await?;
+    expect(&cx.send(Request::delete(cx.core("services/real"))).await?, 200)?;
     Ok(())
 }
 
@@ -417,6 +460,79 @@ async fn a_deployment_is_scaled_through_its_scale(cx: Context) -> Result<()> {
     same("replicas", &deployment["spec"]["replicas"], json!(2))
 }
 
+async fn metadata_may_be_written_with_a_status(cx: Context) -> Result<()> {
+    let written = async |path: String| -> Result<Value> {
+        let metadata = json!({ "labels": { "a": "b" }, "annotations": { "a": "b" } });
+        let patch = json!({ "metadata": metadata });
+        let answer = cx.send(Request::merge_patch(format!("{path}/status"), &patch)).await?;
+        let metadata = expect(&answer, 200)?["metadata"].clone();
+        Ok(json!([metadata["labels"], metadata["annotations"]["a"]]))
+    };
+    let ingresses = cx.apis("networking.k8s.io/v1", "ingresses");
+    let backend = json!({ "service": { "name": "a", "port": { "number": 1 } } });
+    let spec = json!({ "ingressClassName": "none", "defaultBackend": backend });
+    cx.create(&ingresses, &json!({ "metadata": { "name": "one" }, "spec": spec })).await?;
+    same("ingress", &written(format!("{ingresses}/one")).await?, json!([{ "a": "b" }, "b"]))?;
+    // Labels of workloads say which they are, so a controller's report does not change them.
+    let deployments = cx.apis("apps/v1", "deployments");
+    cx.create(&deployments, &deployment("one")).await?;
+    same("deployment", &written(format!("{deployments}/one")).await?, json!([null, "b"]))
+}
+
+async fn every_workload_has_a_scale(cx: Context) -> Result<()> {
+    let spec = deployment("one")["spec"].clone();
+    let mut stateful = spec.clone();
+    stateful["serviceName"] = json!("a");
+    let mut plain = spec.clone();
+    plain["selector"] = json!({ "a": "b" });
+    for (collection, spec) in [
+        (cx.apis("apps/v1", "deployments"), spec.clone()),
+        (cx.apis("apps/v1", "replicasets"), spec),
+        (cx.apis("apps/v1", "statefulsets"), stateful),
+        (cx.core("replicationcontrollers"), plain),
+    ] {
+        cx.create(&collection, &json!({ "metadata": { "name": "one" }, "spec": spec })).await?;
+        let path = format!("{collection}/one/scale");
+        let scale = cx.get(&path).await?;
+        same("selector", &scale["status"]["selector"], json!("a=b"))?;
+        let patch = json!({ "spec": { "replicas": 1 } });
+        let scaled = expect(&cx.send(Request::merge_patch(&path, &patch)).await?, 200)?;
+        same("kind", &scaled["kind"], json!("Scale"))?;
+        same("replicas", &scaled["spec"]["replicas"], json!(1))?;
+        let object = cx.get(&format!("{collection}/one")).await?;
+        same("replicas", &object["spec"]["replicas"], json!(1))?;
+        same("generation", &object["metadata"]["generation"], json!(2))?;
+    }
+    Ok(())
+}
+
+async fn a_scale_is_checked(cx: Context) -> Result<()> {
+    let deployments = cx.apis("apps/v1", "deployments");
+    cx.create(&deployments, &deployment("one")).await?;
+    let path = format!("{deployments}/one/scale");
+    let patch = json!({ "spec": { "replicas": -1 } });
+    let message = "Scale.autoscaling \"one\" is invalid: spec.replicas: Invalid value: -1: must be \
+                   greater than or equal to 0";
+    let answer = cx.send(Request::merge_patch(&path, &patch)).await?;
+    refused(&answer, 422, "Invalid", message)?;
+    let put = |metadata: Value| {
+        Request::put(path.clone(), &json!({ "metadata": metadata, "spec": { "replicas": 1 } }))
+    };
+    let message = "the name of the object (two) does not match the name on the URL (one)";
+    refused(&cx.send(put(json!({ "name": "two" }))).await?, 400, "BadRequest", message)?;
+    let message =
+        "the namespace of the provided object does not match the namespace sent on the request";
+    let elsewhere = json!({ "name": "one", "namespace": "elsewhere" });
+    refused(&cx.send(put(elsewhere)).await?, 400, "BadRequest", message)?;
+    let message = format!("Operation cannot be fulfilled on deployments.apps \"one\": {MODIFIED}");
+    let old = json!({ "name": "one", "resourceVersion": "1" });
+    refused(&cx.send(put(old)).await?, 409, "Conflict", &message)?;
+    let message = "the server could not find the requested resource";
+    let answer = cx.send(Request::get(cx.apis("apps/v1", "daemonsets/one/scale"))).await?;
+    refused(&answer, 404, "NotFound", message)?;
+    Ok(())
+}
+
 async fn annotations_are_bounded(cx: Context) -> Result<()> {
     let mut large = config_map("one");
     large["metadata"]["annotations"] = json!({ "a": "x".repeat(256 * 1024) });
@@ -434,5 +550,33 @@ async fn a_timeout_must_be_a_duration(cx: Context) -> Result<()> {
     let message = "invalid timeout specified in the request URL - time: invalid duration \"soon\"";
     refused(&answer, 400, "BadRequest", message)?;
     cx.get(&cx.core("configmaps?timeout=10s")).await?;
+    Ok(())
+}
+
+async fn an_object_must_fit_into_the_storage(cx: Context) -> Result<()> {
+    let template = |name: &str, bytes: usize| {
+        let container = json!({ "name": "a", "image": "a", "args": ["x".repeat(bytes)] });
+        json!({ "metadata": { "name": name }, "template": { "spec": { "containers": [container] } } })
+    };
+    let templates = cx.core("podtemplates");
+    cx.create(&templates, &template("fits", 1_400_000)).await?;
+    let answer = cx.send(Request::post(&templates, &template("large", 1_700_000))).await?;
+    let message = json!("etcdserver: request is too large");
+    same("create", &expect(&answer, 500)?["message"], message.clone())?;
+    let more = json!({ "metadata": { "annotations": { "a": "x".repeat(250_000) } } });
+    let answer = cx.send(Request::merge_patch(format!("{templates}/fits"), &more)).await?;
+    same("update", &expect(&answer, 500)?["message"], message)
+}
+
+async fn config_is_bounded(cx: Context) -> Result<()> {
+    let large = "x".repeat((1 << 20) + 1);
+    let map = json!({ "metadata": { "name": "one" }, "data": { "a": large } });
+    let answer = cx.send(Request::post(cx.core("configmaps"), &map)).await?;
+    let message = "ConfigMap \"one\" is invalid: []: Too long: may not be more than 1048576 bytes";
+    refused(&answer, 422, "Invalid", message)?;
+    let secret = json!({ "metadata": { "name": "one" }, "stringData": { "a": large } });
+    let answer = cx.send(Request::post(cx.core("secrets"), &secret)).await?;
+    let message = "Secret \"one\" is invalid: data: Too long: may not be more than 1048576 bytes";
+    refused(&answer, 422, "Invalid", message)?;
     Ok(())
 }
