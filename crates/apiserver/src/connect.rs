@@ -7,13 +7,16 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use kubewright_apimachinery::gvk::GroupResource;
+use kubewright_apimachinery::field::{self, Path};
+use kubewright_apimachinery::gvk::{GroupKind, GroupResource};
 use kubewright_apimachinery::json;
 use kubewright_apimachinery::status::Status;
+use kubewright_apimachinery::time::{self, Time};
 use serde_json::Value;
 
 use crate::index::{self, Store};
 use crate::meta;
+use crate::query::Query;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 
@@ -49,8 +52,9 @@ impl Connect {
         resource: &Resource,
         namespace: Option<&str>,
         name: &str,
-        container: Option<&str>,
+        query: &Query,
     ) -> Result<Response<Bytes>, Refusal> {
+        self.check_options(name, query)?;
         let find = |name: &str| {
             let found = store.get(resource.key(namespace, name).as_str());
             let found = found.and_then(|found| index::object(&found));
@@ -58,17 +62,28 @@ impl Connect {
         };
         match (self, resource.gvk.kind.as_str()) {
             (Connect::Proxy, "Service") => {
-                find(host(name))?;
-                Err(to_service(store, namespace.unwrap_or_default(), host(name)))
+                let host = host("service", name)?;
+                find(host)?;
+                Err(to_service(store, namespace.unwrap_or_default(), host))
             }
             (Connect::Proxy, "Node") => {
-                find(host(name))?;
-                Err(unreachable(host(name)))
+                let host = host("node", name)?;
+                find(host)?;
+                Err(unreachable(host))
             }
-            (Connect::Proxy, _) => Err(to_pod(&find(host(name))?)),
+            (Connect::Proxy, _) => Err(to_pod(&find(host("pod", name)?)?)),
             (Connect::Log | Connect::Stream | Connect::PortForward, _) => {
-                self.to_node_of(store, &find(name)?, container)
+                self.to_node_of(store, &find(name)?, query.get("container"))
             }
+        }
+    }
+
+    /// Refuses what makes no sense, whether or not there is anything to connect to.
+    fn check_options(self, name: &str, query: &Query) -> Result<(), Refusal> {
+        match self {
+            Connect::Log => check_log_options(name, query),
+            Connect::PortForward => query.all("ports").try_for_each(check_port),
+            Connect::Stream | Connect::Proxy => Ok(()),
         }
     }
 
@@ -126,13 +141,64 @@ fn check_container(pod: &Value, wanted: Option<&str>) -> Result<(), Refusal> {
     Err(Box::new(Status::bad_request(why)))
 }
 
+/// Which part of a log is wanted.
+fn check_log_options(pod: &str, query: &Query) -> Result<(), Refusal> {
+    let since_seconds = query.number("sinceSeconds")?;
+    let since_time = query.get("sinceTime").filter(|text| *text != "null");
+    let bad_request = |error: time::ParseError| Box::new(Status::bad_request(error.to_string()));
+    since_time.map(Time::parse).transpose().map_err(bad_request)?;
+    let tail_lines = query.number("tailLines")?;
+    let limit_bytes = query.number("limitBytes")?;
+
+    let mut errors = Vec::new();
+    let mut at_least = |field: &str, number: Option<i64>, least: i64, why: &str| {
+        if let Some(number) = number.filter(|number| *number < least) {
+            errors.push(field::Error::invalid(&Path::new(field), number, why));
+        }
+    };
+    at_least("tailLines", tail_lines, 0, "must be greater than or equal to 0");
+    at_least("limitBytes", limit_bytes, 1, "must be greater than 0");
+    match (since_seconds, query.all("sinceTime").next()) {
+        (Some(_), Some(_)) => {
+            let why = "at most one of `sinceTime` or `sinceSeconds` may be specified";
+            // So upstream shows a field without a name.
+            errors.push(field::Error::forbidden(&Path::new("[]"), why));
+        }
+        _ => at_least("sinceSeconds", since_seconds, 1, "must be greater than 0"),
+    }
+    if query.all("stream").next().is_some() {
+        errors.push(field::Error::forbidden(&Path::new("stream"), "may not be specified"));
+    }
+    match errors.is_empty() {
+        true => Ok(()),
+        false => {
+            let kind = GroupKind::new("", "PodLogOptions");
+            Err(Box::new(Status::invalid(&kind, pod, &errors)))
+        }
+    }
+}
+
+fn check_port(text: &str) -> Result<(), Refusal> {
+    let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let why = match text.parse::<u16>() {
+        Ok(_) if is_digits => return Ok(()),
+        _ if is_digits => "value out of range",
+        _ => "invalid syntax",
+    };
+    let text = json::go_quote(text);
+    let why = format!("cannot convert to []int32: strconv.ParseUint: parsing {text}: {why}");
+    Err(Box::new(Status::bad_request(why)))
+}
+
 /// A proxy's name for where it leads: `name`, `name:port` or `scheme:name:port`.
-fn host(name: &str) -> &str {
-    let mut parts = name.split(':');
-    match (parts.next(), parts.next(), parts.next()) {
-        (_, Some(host), Some(_)) => host,
-        (Some(host), _, _) => host,
-        _ => name,
+fn host<'a>(kind: &str, name: &'a str) -> Result<&'a str, Refusal> {
+    let parts: Vec<&str> = name.split(':').collect();
+    match parts[..] {
+        [host] | [host, _] | ["" | "http" | "https", host, _] if !host.is_empty() => Ok(host),
+        _ => {
+            let why = format!("invalid {kind} request {}", json::go_quote(name));
+            Err(Box::new(Status::bad_request(why)))
+        }
     }
 }
 

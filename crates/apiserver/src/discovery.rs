@@ -81,7 +81,7 @@ impl Discovery {
     /// other paths.
     pub fn answer(&self, question: Question<'_>) -> Option<Answer> {
         let path = question.path();
-        if path == "/" {
+        if matches!(path, "/" | "/index.html") {
             return Some(Ok(respond("application/json", self.documents().root.clone())));
         }
         let path = path.strip_suffix('/').unwrap_or(path);

@@ -40,7 +40,7 @@ pub enum Answer<'a> {
     /// An object of the resource in its hub version that is not stored, or not in this form: the
     /// outcome of a dry run, or what was deleted.
     Hub(Value),
-    /// An object that is what it says it is: a review, a scale, a token request.
+    /// An object or list that is what it says it is: a review, a scale, a token request.
     Own(Value),
     /// Done, and nothing to show.
     Status(Box<Status>),
@@ -114,15 +114,17 @@ impl Encoder {
         resource: &Arc<Resource>,
         format: &Format,
     ) -> Result<Bytes, Box<Status>> {
-        let value = match &format.view {
-            View::Object => object.shown(resource),
-            View::PartialObjectMetadata(version) => {
+        let value = match (&format.view, object.is_list()) {
+            (View::Object, _) => object.shown(resource),
+            (View::PartialObjectMetadata(_), true) => return Err(view::not_an_object(resource)),
+            (View::PartialObjectMetadata(version), false) => {
                 view::partial(&object.shown(resource), *version)
             }
-            View::PartialObjectMetadataList(_) => {
-                return Err(view::not_a_list(resource));
+            (View::PartialObjectMetadataList(_), false) => return Err(view::not_a_list(resource)),
+            (View::PartialObjectMetadataList(version), true) => {
+                view::partial_list(&object.shown(resource), *version)
             }
-            View::Table { version, include } => {
+            (View::Table { version, include }, _) => {
                 let include = view::include(include)?;
                 self.table(resource, include).rows(object, *version, self.now())
             }
@@ -143,6 +145,10 @@ enum Object {
 }
 
 impl Object {
+    fn is_list(&self) -> bool {
+        matches!(self, Object::Own(value) if value.get("items").is_some())
+    }
+
     /// In the version that the client asked for.
     fn shown(self, resource: &Resource) -> Value {
         match self {

@@ -7,7 +7,7 @@
 mod tests;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,10 +20,31 @@ use crate::document;
 use crate::index::Store;
 use crate::query::Query;
 
-/// How far the server has come.
+/// How far the server has come, and how it was whenever somebody asked.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     has_begun: AtomicBool,
+    tallies: [[Tally; CHECKS.len()]; ROOTS.len()],
+}
+
+/// What came of one check under one of the paths.
+#[derive(Debug, Default)]
+struct Tally {
+    passed: AtomicU64,
+    failed: AtomicU64,
+    /// What came of the last one.
+    is_well: AtomicBool,
+}
+
+/// What came of a check so far.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Record {
+    pub(crate) check: &'static str,
+    /// `healthz`, `livez` or `readyz`.
+    pub(crate) root: &'static str,
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) is_well: bool,
 }
 
 /// What is looked at.
@@ -51,26 +72,44 @@ enum Looks {
     Shutdown,
 }
 
-/// Everything that is asked under one of the paths.
-const CHECKS: [Check; 14] = [
+/// Where the checks are summed up.
+const ROOTS: [&str; 3] = ["healthz", "livez", "readyz"];
+
+/// Everything that is asked under one of the paths, in upstream's order. What upstream does in the
+/// background to fill its caches is done here once the store is open, so those checks look at the
+/// beginning too.
+const CHECKS: [Check; 27] = [
     check("ping", Looks::Nowhere),
     check("log", Looks::Nowhere),
     check("etcd", Looks::Storage),
     check("etcd-readiness", Looks::Storage),
+    check("informer-sync", Looks::Beginning),
+    check("poststarthook/start-apiserver-admission-initializer", Looks::Beginning),
+    check("poststarthook/generic-apiserver-start-informers", Looks::Beginning),
     check("poststarthook/priority-and-fairness-config-consumer", Looks::Beginning),
+    check("poststarthook/priority-and-fairness-filter", Looks::Beginning),
+    check("poststarthook/start-apiextensions-informers", Looks::Beginning),
     check("poststarthook/start-apiextensions-controllers", Looks::Beginning),
     check("poststarthook/crd-informer-synced", Looks::Beginning),
     check("poststarthook/start-system-namespaces-controller", Looks::Beginning),
+    check("poststarthook/start-cluster-authentication-info-controller", Looks::Beginning),
+    check("poststarthook/start-kube-apiserver-identity-lease-controller", Looks::Beginning),
+    check("poststarthook/storage-readiness", Looks::Storage),
+    check("poststarthook/start-legacy-token-tracking-controller", Looks::Beginning),
     check("poststarthook/start-service-ip-repair-controllers", Looks::Beginning),
     check("poststarthook/rbac/bootstrap-roles", Looks::Beginning),
     check("poststarthook/scheduling/bootstrap-system-priority-classes", Looks::Beginning),
     check("poststarthook/priority-and-fairness-config-producer", Looks::Beginning),
     check("poststarthook/bootstrap-controller", Looks::Beginning),
+    check("poststarthook/start-kubernetes-service-cidr-controller", Looks::Beginning),
+    check("poststarthook/apiservice-status-local-available-controller", Looks::Beginning),
+    check("poststarthook/kube-apiserver-autoregistration", Looks::Beginning),
+    check("autoregister-completion", Looks::Beginning),
     check("shutdown", Looks::Shutdown),
 ];
 
 /// Only asked of whoever is to be sent requests.
-const OF_READINESS: [&str; 2] = ["etcd-readiness", "shutdown"];
+const OF_READINESS: [&str; 3] = ["etcd-readiness", "informer-sync", "shutdown"];
 
 const fn check(name: &'static str, looks_at: Looks) -> Check {
     Check { name, looks_at }
@@ -78,7 +117,7 @@ const fn check(name: &'static str, looks_at: Looks) -> Check {
 
 /// The paths of all summaries and all checks.
 pub(crate) fn paths() -> impl Iterator<Item = String> {
-    ["healthz", "livez", "readyz"].into_iter().flat_map(|root| {
+    ROOTS.into_iter().flat_map(|root| {
         let below = checks(root).map(move |check| format!("/{root}/{}", check.name));
         [format!("/{root}")].into_iter().chain(below)
     })
@@ -107,7 +146,7 @@ impl Health {
             Some((root, name)) => (root, Some(name)),
             None => (path, None),
         };
-        let root = ["healthz", "livez", "readyz"].into_iter().find(|known| *known == root)?;
+        let root = ROOTS.into_iter().find(|known| *known == root)?;
         let Some(name) = name else {
             return Some(self.summary(root, query, scene).await);
         };
@@ -130,7 +169,9 @@ impl Health {
                 text.push_str(&format!("[+]{name} excluded: ok\n"));
                 continue;
             }
-            match self.ask(check.looks_at, scene).await {
+            let answer = self.ask(check.looks_at, scene).await;
+            self.note(root, name, answer.is_ok());
+            match answer {
                 Ok(()) => text.push_str(&format!("[+]{name} ok\n")),
                 Err(why) => {
                     tracing::debug!(endpoint = root, check = name, why, "health check failed");
@@ -154,6 +195,40 @@ impl Health {
             None => "ok".to_owned(),
         };
         unsniffed(document::respond(TEXT, body))
+    }
+
+    /// What came of the checks that were made for a summary, in the order of their names.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        let mut records = Vec::new();
+        for (root, tallies) in ROOTS.into_iter().zip(&self.tallies) {
+            for (check, tally) in CHECKS.iter().zip(tallies) {
+                records.push(Record {
+                    check: check.name,
+                    root,
+                    passed: tally.passed.load(Ordering::Relaxed),
+                    failed: tally.failed.load(Ordering::Relaxed),
+                    is_well: tally.is_well.load(Ordering::Relaxed),
+                });
+            }
+        }
+        records.retain(|record| record.passed + record.failed > 0);
+        records.sort();
+        records
+    }
+
+    fn note(&self, root: &str, name: &str, is_well: bool) {
+        let root = ROOTS.iter().position(|known| *known == root);
+        let check = CHECKS.iter().position(|check| check.name == name);
+        let (Some(root), Some(check)) = (root, check) else { return };
+        let tally = &self.tallies[root][check];
+        let count = if is_well { &tally.passed } else { &tally.failed };
+        count.fetch_add(1, Ordering::Relaxed);
+        tally.is_well.store(is_well, Ordering::Relaxed);
+    }
+
+    /// Whether the storage works.
+    pub(crate) async fn storage(&self, scene: &Scene<'_>) -> Result<(), String> {
+        self.ask(Looks::Storage, scene).await
     }
 
     async fn ask(&self, looks_at: Looks, scene: &Scene<'_>) -> Result<(), String> {

@@ -9,6 +9,7 @@ mod begin;
 pub mod body;
 pub mod bootstrap;
 pub mod catalog;
+mod component_status;
 mod conditions;
 mod connect;
 mod crd;

@@ -11,6 +11,7 @@ use kubewright_apimachinery::gvk::GroupKind;
 use kubewright_apimachinery::json::go_quote;
 use kubewright_apimachinery::status::{Reason, Status};
 
+use crate::query::Query;
 use crate::resource::Resource;
 use crate::selection::Selection;
 
@@ -48,8 +49,7 @@ impl GetOptions {
     ///
     /// # Errors
     /// 400 for what is no longer supported.
-    pub fn parse(query: &str) -> Result<Self, Box<Status>> {
-        let query = Query::new(query);
+    pub(crate) fn parse(query: &Query) -> Result<Self, Box<Status>> {
         if query.flag("export") == Some(true) {
             let message = "the export parameter, deprecated since v1.14, is no longer supported";
             return Err(Box::new(Status::bad_request(message)));
@@ -63,11 +63,14 @@ impl ListOptions {
     ///
     /// # Errors
     /// 400 for what cannot be read, 422 for what cannot be combined.
-    pub fn parse(query: &str, resource: &Resource, name: &str) -> Result<Self, Box<Status>> {
-        let query = Query::new(query);
+    pub(crate) fn parse(
+        query: &Query,
+        resource: &Resource,
+        name: &str,
+    ) -> Result<Self, Box<Status>> {
         let timeout_seconds = query.number("timeoutSeconds")?;
         let limit = query.number("limit")?.unwrap_or_default();
-        let selectors = Selectors::parse(&query)?;
+        let selectors = Selectors::parse(query)?;
 
         let mut version_match = query.text("resourceVersionMatch").to_owned();
         let mut send_initial_events = query.flag("sendInitialEvents");
@@ -139,7 +142,7 @@ struct Selectors {
 }
 
 impl Selectors {
-    fn parse(query: &Query<'_>) -> Result<Self, Box<Status>> {
+    fn parse(query: &Query) -> Result<Self, Box<Status>> {
         use kubewright_apimachinery::selector::{field, label};
         let labels = label::Selector::parse(query.text("labelSelector")).map_err(bad_request)?;
         let fields = field::Selector::parse(query.text("fieldSelector")).map_err(bad_request)?;
@@ -227,37 +230,3 @@ impl Combination<'_> {
 }
 
 const CONTINUED: &str = "resourceVersionMatch is forbidden when continue is provided";
-
-/// The parameters of a query, of which the first of each name counts.
-struct Query<'a>(Vec<(std::borrow::Cow<'a, str>, std::borrow::Cow<'a, str>)>);
-
-impl<'a> Query<'a> {
-    fn new(query: &'a str) -> Self {
-        Query(form_urlencoded::parse(query.as_bytes()).collect())
-    }
-
-    fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| &**value)
-    }
-
-    fn text(&self, name: &str) -> &str {
-        self.get(name).unwrap_or_default()
-    }
-
-    /// Anything but `0` and `false` means yes, also nothing at all.
-    fn flag(&self, name: &str) -> Option<bool> {
-        self.get(name).map(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
-    }
-
-    fn number(&self, name: &str) -> Result<Option<i64>, Box<Status>> {
-        use std::num::IntErrorKind::{NegOverflow, PosOverflow};
-        let Some(text) = self.get(name) else { return Ok(None) };
-        text.parse::<i64>().map(Some).map_err(|error| {
-            let why = match error.kind() {
-                PosOverflow | NegOverflow => "value out of range",
-                _ => "invalid syntax",
-            };
-            bad_request(format!("strconv.ParseInt: parsing {}: {why}", go_quote(text)))
-        })
-    }
-}

@@ -6,6 +6,7 @@
 mod histogram;
 mod process;
 mod requests;
+mod slis;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -27,6 +28,7 @@ use crate::audit;
 use crate::authz::Decision;
 use crate::catalog::Catalog;
 use crate::document;
+use crate::health::Health;
 use crate::index::{self, Store};
 use crate::resource::Resource;
 use crate::user::User;
@@ -37,6 +39,8 @@ pub(crate) use self::requests::{Route, Series};
 
 /// Where the metrics are.
 pub(crate) const PATH: &str = "/metrics";
+
+pub(crate) use self::slis::PATH as SLIS_PATH;
 
 /// All that is counted.
 #[derive(Debug)]
@@ -152,12 +156,7 @@ impl Metrics {
 
     /// The page.
     pub(crate) fn answer(&self, scene: &Scene<'_>) -> Response<Bytes> {
-        let mut response = document::respond(text::MEDIA_TYPE, self.page(scene));
-        if let Some(seconds) = process::start_seconds() {
-            let name = HeaderName::from_static("process-start-time-unix");
-            response.headers_mut().insert(name, HeaderValue::from(seconds as u64));
-        }
-        response
+        respond(self.page(scene))
     }
 
     /// Families in the order of their names, as upstream has them.
@@ -329,6 +328,20 @@ impl Metrics {
             page.sample(labels, writes[*at].duration.count() as f64);
         }
     }
+}
+
+/// The page about the health of the server.
+pub(crate) fn answer_slis(health: &Health) -> Response<Bytes> {
+    respond(slis::page(&health.records()))
+}
+
+fn respond(page: String) -> Response<Bytes> {
+    let mut response = document::respond(text::MEDIA_TYPE, page);
+    if let Some(seconds) = process::start_seconds() {
+        let name = HeaderName::from_static("process-start-time-unix");
+        response.headers_mut().insert(name, HeaderValue::from(seconds as u64));
+    }
+    response
 }
 
 /// The store tells how long its writes take.

@@ -1,5 +1,10 @@
 //! The query of a request, read as upstream reads it.
 
+use kubewright_apimachinery::json::go_quote;
+use kubewright_apimachinery::status::Status;
+
+use crate::refusal::Refusal;
+
 /// Names and values in their order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
@@ -13,6 +18,25 @@ impl Query {
     /// The first value of a name; an empty one counts as not given.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.first(name).filter(|value| !value.is_empty())
+    }
+
+    /// The first value of a name; empty when there is none.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.first(name).unwrap_or_default()
+    }
+
+    /// A whole number.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Refusal> {
+        use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+        let Some(text) = self.first(name) else { return Ok(None) };
+        text.parse::<i64>().map(Some).map_err(|error| {
+            let why = match error.kind() {
+                PosOverflow | NegOverflow => "value out of range",
+                _ => "invalid syntax",
+            };
+            let why = format!("strconv.ParseInt: parsing {}: {why}", go_quote(text));
+            Box::new(Status::bad_request(why))
+        })
     }
 
     fn first(&self, name: &str) -> Option<&str> {

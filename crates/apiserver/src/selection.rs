@@ -102,6 +102,17 @@ impl Selection {
         found.map(|condition| condition.value.as_str())
     }
 
+    /// Whether an object of this name is wanted that is in no namespace and has no labels.
+    pub(crate) fn wants(&self, name: &str) -> bool {
+        let is = |condition: &Condition| {
+            let found = if condition.source == Source::Name { name } else { "" };
+            (found == condition.value) == (condition.operator == Operator::Equals)
+        };
+        let labels = index::Labels::default();
+        self.labels.as_ref().is_none_or(|selector| selector.matches(&labels))
+            && self.fields.iter().all(is)
+    }
+
     /// Whether a revision of the renderer's resource is wanted.
     pub fn matches(&self, renderer: &Renderer, rev: &Rev<Index>) -> bool {
         let labels = &rev.extracted.labels;

@@ -5,6 +5,7 @@
 //! which decodes, admits, commits and encodes.
 
 mod route;
+mod router;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -77,6 +78,9 @@ pub struct Settings {
     pub shutdown: CancellationToken,
     /// Is told of requests. To be run by whoever made it.
     pub audit: Option<audit::Log>,
+    /// The other parts of a control plane that live and die with this server, by the names under
+    /// which their state is asked for: `controller-manager`, `scheduler`.
+    pub companions: Vec<&'static str>,
 }
 
 pub(crate) struct Inner {
@@ -95,6 +99,7 @@ pub(crate) struct Inner {
     pub(crate) address: String,
     pub(crate) shutdown: CancellationToken,
     pub(crate) audit: Option<audit::Log>,
+    pub(crate) companions: Vec<&'static str>,
 }
 
 /// A request that its user may make. Only [`Inner::permit`] makes one.
@@ -129,6 +134,7 @@ impl Server {
             address,
             shutdown: settings.shutdown,
             audit: settings.audit,
+            companions: settings.companions,
             authorizer: Arc::clone(&authenticator.authorizer),
             admission: Admission::new(store.clone(), Arc::clone(&authenticator.authorizer)),
             flows: Flows::new(store.clone()),

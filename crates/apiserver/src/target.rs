@@ -31,8 +31,12 @@ pub struct ResourceTarget {
     pub resource: String,
     /// Empty unless a part is meant: `status`, `log`.
     pub subresource: String,
-    /// Empty for collections.
+    /// Empty for collections, unless a field selector asks for one object by name.
     pub name: String,
+    /// Whether the path names no object.
+    pub is_collection: bool,
+    /// Whether the path says what is to be done, as old ones do: `/api/v1/watch/pods`.
+    pub says_verb: bool,
     /// What follows the subresource, as in `pods/web/proxy/a/b`.
     pub rest: Vec<String>,
 }
@@ -50,6 +54,8 @@ pub enum Verb {
     Delete,
     DeleteCollection,
     Proxy,
+    /// A method that means nothing to resources.
+    Other,
 }
 
 impl Verb {
@@ -64,6 +70,7 @@ impl Verb {
             Verb::Delete => "delete",
             Verb::DeleteCollection => "deletecollection",
             Verb::Proxy => "proxy",
+            Verb::Other => "",
         }
     }
 }
@@ -116,18 +123,14 @@ impl Target {
             ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
             _ => return other(),
         };
-        let Some(mut verb) = verb_of(method) else { return other() };
-
-        // Old paths put a verb before the resource.
-        match rest {
-            ["proxy", after @ ..] if !after.is_empty() => {
-                (verb, rest) = (Verb::Proxy, after);
-            }
-            ["watch", after @ ..] if !after.is_empty() => {
-                (verb, rest) = (Verb::Watch, after);
-            }
+        let (verb, says_verb) = match rest {
             ["proxy" | "watch"] => return other(),
-            _ => {}
+            ["proxy", ..] => (Verb::Proxy, true),
+            ["watch", ..] => (Verb::Watch, true),
+            _ => (verb_of(method), false),
+        };
+        if says_verb {
+            rest = &rest[1..];
         }
 
         let mut namespace = None;
@@ -143,6 +146,7 @@ impl Target {
             group: group.to_owned(),
             version: version.to_owned(),
             namespace,
+            says_verb,
             ..ResourceTarget::default()
         };
         let mut rest = rest.iter().map(|part| (*part).to_owned());
@@ -153,7 +157,8 @@ impl Target {
         }
         target.rest = rest.collect();
 
-        if target.name.is_empty() {
+        target.is_collection = target.name.is_empty();
+        if target.is_collection {
             target.verb = match target.verb {
                 Verb::Get if watch => Verb::Watch,
                 Verb::Get => Verb::List,
@@ -192,13 +197,13 @@ pub(crate) fn unescape(path: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-fn verb_of(method: &Method) -> Option<Verb> {
-    Some(match *method {
+fn verb_of(method: &Method) -> Verb {
+    match *method {
         Method::GET | Method::HEAD => Verb::Get,
         Method::POST => Verb::Create,
         Method::PUT => Verb::Update,
         Method::PATCH => Verb::Patch,
         Method::DELETE => Verb::Delete,
-        _ => return None,
-    })
+        _ => Verb::Other,
+    }
 }

@@ -129,7 +129,9 @@ impl Cluster {
             // Tokens need not outlive a cluster that nobody else can reach.
             None => authority::key().map_err(StartError::Keys)?,
         };
-        let server = server(&store, address, &key, &shutdown, log)?;
+        let has_controllers = controllers::NAMES.iter().any(|name| names.includes(name));
+        let companions = Vec::from_iter(has_controllers.then_some("controller-manager"));
+        let server = server(&store, address, &key, &shutdown, log, companions)?;
         begin(&server, clock, address, listen.as_ref().map(|listen| &listen.pki)).await?;
 
         let mut work = JoinSet::new();
@@ -247,6 +249,7 @@ fn server(
     token_key: &str,
     shutdown: &CancellationToken,
     audit: Option<audit::Log>,
+    companions: Vec<&'static str>,
 ) -> Result<Server, StartError> {
     let key = SigningKey::from_pem(token_key.as_bytes()).map_err(StartError::TokenKey)?;
     let names = vec![ISSUER.to_owned()];
@@ -264,6 +267,7 @@ fn server(
         node_ports: NODE_PORTS,
         shutdown: shutdown.clone(),
         audit,
+        companions,
     }))
 }
 

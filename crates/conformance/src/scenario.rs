@@ -24,6 +24,7 @@ mod protection;
 mod protobuf;
 mod quotas;
 mod reads;
+mod routes;
 mod services;
 mod tokens;
 mod watches;
@@ -62,6 +63,7 @@ pub fn all() -> Vec<Scenario> {
         wire_forms::SCENARIOS,
         protobuf::SCENARIOS,
         documents::SCENARIOS,
+        routes::SCENARIOS,
         reads::SCENARIOS,
         watches::SCENARIOS,
         writes::SCENARIOS,

@@ -156,6 +156,7 @@ async fn server(store: Store, log: Log) -> Server {
         node_ports: 30_000..=32_767,
         shutdown: CancellationToken::new(),
         audit: Some(log),
+        companions: Vec::new(),
     });
     let settings = genesis::Settings {
         now: Timestamp::from_second(1_700_000_000).expect("a time"),

@@ -30,7 +30,9 @@ pub(super) fn documents(versions: &[Version<'_>], address: &str) -> HashMap<Stri
         if let (Value::Object(value), Value::Object(group)) = (&mut value, group(versions)) {
             value.extend(group);
         }
-        insert(format!("/apis/{}", versions[0].group), "APIGroup", false, value);
+        let group = versions[0].group;
+        // The group that other servers register themselves in is older than the list of groups.
+        insert(format!("/apis/{group}"), "APIGroup", group == REGISTRATION, value);
     }
     for version in versions {
         let path = match version.group {
@@ -41,6 +43,8 @@ pub(super) fn documents(versions: &[Version<'_>], address: &str) -> HashMap<Stri
     }
     documents
 }
+
+const REGISTRATION: &str = "apiregistration.k8s.io";
 
 fn api_versions(address: &str) -> Value {
     // Older than versioned kinds, so it says none.

@@ -110,11 +110,15 @@ fn printer(resource: &Resource) -> Printer {
     }
 }
 
-/// The printer of what an object says it is.
+/// The printer of what an object, or each object of a list, says it is.
 fn printer_of(object: &Value) -> Printer {
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
     let (group, _) = text("apiVersion").split_once('/').unwrap_or_default();
-    Printer::builtin(group, text("kind"))
+    let kind = match object.get("items") {
+        Some(_) => text("kind").trim_end_matches("List"),
+        None => text("kind"),
+    };
+    Printer::builtin(group, kind)
 }
 
 /// How much of each object goes into its row.
@@ -137,6 +141,18 @@ pub(super) fn metadata(object: &Value) -> Value {
         Ok(normal) => Value::Object(normal.metadata),
         Err(_) => json!({}),
     }
+}
+
+/// The metadata of a list and of each of its objects.
+pub(super) fn partial_list(list: &Value, version: MetaVersion) -> Value {
+    let items = list["items"].as_array().into_iter().flatten();
+    let items: Vec<Value> = items.map(|object| partial(object, version)).collect();
+    json!({
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": version.api_version(),
+        "metadata": list["metadata"],
+        "items": items,
+    })
 }
 
 /// The metadata of an object alone.

@@ -26,19 +26,32 @@ async fn a_server_is_well_once_it_has_begun() {
     let (store, shutdown) = (sample::store(), CancellationToken::new());
     let health = Health::default();
     let check = |path: &'static str| ask(&health, &store, &shutdown, path);
-    let hooks_failed =
-        "[-]poststarthook/priority-and-fairness-config-consumer failed: reason withheld
+    let expected = "500 [+]ping ok
+[+]log ok
+[+]etcd ok
+[-]poststarthook/start-apiserver-admission-initializer failed: reason withheld
+[-]poststarthook/generic-apiserver-start-informers failed: reason withheld
+[-]poststarthook/priority-and-fairness-config-consumer failed: reason withheld
+[-]poststarthook/priority-and-fairness-filter failed: reason withheld
+[-]poststarthook/start-apiextensions-informers failed: reason withheld
 [-]poststarthook/start-apiextensions-controllers failed: reason withheld
 [-]poststarthook/crd-informer-synced failed: reason withheld
 [-]poststarthook/start-system-namespaces-controller failed: reason withheld
+[-]poststarthook/start-cluster-authentication-info-controller failed: reason withheld
+[-]poststarthook/start-kube-apiserver-identity-lease-controller failed: reason withheld
+[+]poststarthook/storage-readiness ok
+[-]poststarthook/start-legacy-token-tracking-controller failed: reason withheld
 [-]poststarthook/start-service-ip-repair-controllers failed: reason withheld
 [-]poststarthook/rbac/bootstrap-roles failed: reason withheld
 [-]poststarthook/scheduling/bootstrap-system-priority-classes failed: reason withheld
 [-]poststarthook/priority-and-fairness-config-producer failed: reason withheld
 [-]poststarthook/bootstrap-controller failed: reason withheld
+[-]poststarthook/start-kubernetes-service-cidr-controller failed: reason withheld
+[-]poststarthook/apiservice-status-local-available-controller failed: reason withheld
+[-]poststarthook/kube-apiserver-autoregistration failed: reason withheld
+[-]autoregister-completion failed: reason withheld
+livez check failed
 ";
-    let expected =
-        format!("500 [+]ping ok\n[+]log ok\n[+]etcd ok\n{hooks_failed}livez check failed\n");
     assert_eq!(check("/livez").await, expected);
     assert_eq!(check("/livez/ping").await, "200 ok");
     assert_eq!(
@@ -59,15 +72,28 @@ async fn whoever_wants_to_know_is_told_each_check() {
 [+]log ok
 [+]etcd ok
 [+]etcd-readiness ok
+[+]informer-sync ok
+[+]poststarthook/start-apiserver-admission-initializer ok
+[+]poststarthook/generic-apiserver-start-informers ok
 [+]poststarthook/priority-and-fairness-config-consumer ok
+[+]poststarthook/priority-and-fairness-filter ok
+[+]poststarthook/start-apiextensions-informers ok
 [+]poststarthook/start-apiextensions-controllers ok
 [+]poststarthook/crd-informer-synced ok
 [+]poststarthook/start-system-namespaces-controller ok
+[+]poststarthook/start-cluster-authentication-info-controller ok
+[+]poststarthook/start-kube-apiserver-identity-lease-controller ok
+[+]poststarthook/storage-readiness ok
+[+]poststarthook/start-legacy-token-tracking-controller ok
 [+]poststarthook/start-service-ip-repair-controllers ok
 [+]poststarthook/rbac/bootstrap-roles ok
 [+]poststarthook/scheduling/bootstrap-system-priority-classes ok
 [+]poststarthook/priority-and-fairness-config-producer ok
 [+]poststarthook/bootstrap-controller ok
+[+]poststarthook/start-kubernetes-service-cidr-controller ok
+[+]poststarthook/apiservice-status-local-available-controller ok
+[+]poststarthook/kube-apiserver-autoregistration ok
+[+]autoregister-completion ok
 [+]shutdown ok
 warn: some health checks cannot be excluded: no matches for \"a\",\"nope\"
 readyz check passed
@@ -102,4 +128,24 @@ async fn what_is_no_check_is_not_found() {
     for path in ["/healthz/", "/healthz/nope", "/livez/shutdown", "/healthy", "/livez/ping/x"] {
         assert_eq!(ask(&health, &store, &shutdown, path).await, "404", "{path}");
     }
+}
+
+#[tokio::test]
+async fn what_came_of_checks_is_remembered() {
+    let (store, shutdown) = (sample::store(), CancellationToken::new());
+    let health = Health::default();
+    let check = |path: &'static str| ask(&health, &store, &shutdown, path);
+    check("/readyz").await;
+    // One check by itself is not counted, and neither is what was left out.
+    check("/livez/ping").await;
+    health.begun();
+    check("/readyz?exclude=ping").await;
+    let records = health.records();
+    let of = |name: &str| {
+        let mut records = records.iter().filter(|record| record.check == name);
+        records.next().map(|record| (record.root, record.passed, record.failed, record.is_well))
+    };
+    assert_eq!(of("ping"), Some(("readyz", 1, 0, true)));
+    assert_eq!(of("informer-sync"), Some(("readyz", 1, 1, true)));
+    assert!(records.iter().all(|record| record.root == "readyz"));
 }

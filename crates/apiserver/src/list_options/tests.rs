@@ -4,7 +4,7 @@ use super::*;
 use crate::sample;
 
 fn parse(query: &str) -> Result<ListOptions, Box<Status>> {
-    ListOptions::parse(query, &sample::resource("", "v1", "configmaps"), "")
+    ListOptions::parse(&Query::parse(Some(query)), &sample::resource("", "v1", "configmaps"), "")
 }
 
 fn check_refused(query: &str, code: i32, message: &str) {
@@ -78,7 +78,7 @@ fn a_watch_from_anywhere_begins_with_what_is_there() {
 fn a_name_in_the_path_is_a_selector() {
     let check = |query: &str, expected: Result<Option<&str>, &str>| {
         let resource = sample::resource("", "v1", "configmaps");
-        let options = ListOptions::parse(query, &resource, "a");
+        let options = ListOptions::parse(&Query::parse(Some(query)), &resource, "a");
         let found = options.as_ref().map(|options| options.selection.name());
         assert_eq!(found.map_err(|refusal| refusal.message.as_str()), expected, "{query}");
     };
@@ -114,10 +114,10 @@ fn versions_are_numbers() {
 
 #[test]
 fn exports_are_no_longer_supported() {
-    let refusal = GetOptions::parse("export=1").expect_err("it is refused");
+    let refusal = GetOptions::parse(&Query::parse(Some("export=1"))).expect_err("it is refused");
     assert_eq!(
         refusal.message,
         "the export parameter, deprecated since v1.14, is no longer supported"
     );
-    assert_eq!(GetOptions::parse("export=false"), Ok(GetOptions::default()));
+    assert_eq!(GetOptions::parse(&Query::parse(Some("export=false"))), Ok(GetOptions::default()));
 }

@@ -167,6 +167,7 @@ fn verb(target: &ResourceTarget, parts: &Parts, query: &Query, scope: &str) -> &
         },
         Verb::Delete | Verb::DeleteCollection => "DELETE",
         Verb::Proxy => "PROXY",
+        Verb::Other => "OTHER",
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::encode;
 use crate::negotiate::{Encoding, MetaVersion, View};
+use crate::query;
 use crate::sample;
 
 struct Lab {
@@ -34,7 +35,8 @@ impl Lab {
     }
 
     async fn answer(&self, query: &str, format: &Format) -> Response<Body> {
-        let listed = match ListOptions::parse(query, &self.resource, "") {
+        let query = query::Query::parse(Some(query));
+        let listed = match ListOptions::parse(&query, &self.resource, "") {
             Ok(options) => self.reader(format).list(&options).await,
             Err(refusal) => Err(refusal),
         };

@@ -14,11 +14,13 @@ use kubewright_apimachinery::name;
 use kubewright_apimachinery::status::Status;
 use serde_json::Value;
 
+use super::router::{self, Missing};
 use super::{Authorized, Inner};
 use crate::authn::token;
 use crate::authz::Attributes;
 use crate::body::Body;
 use crate::catalog::Catalog;
+use crate::component_status;
 use crate::connect::Connect;
 use crate::crd;
 use crate::delete::{Delete, Deleted};
@@ -37,7 +39,7 @@ use crate::options::{DeleteOptions, WriteKind, WriteOptions};
 use crate::pod_actions;
 use crate::read::Reader;
 use crate::refusal::{self, Refusal};
-use crate::resource::{Origin, Resource};
+use crate::resource::Resource;
 use crate::review;
 use crate::scale;
 use crate::services::Services;
@@ -46,11 +48,13 @@ use crate::version;
 use crate::write::{Patch, PatchKind, Replace, Revise, Write, Written};
 
 /// What is served besides resources, discovery and health.
-const PATHS: [&str; 6] = [
+const PATHS: [&str; 8] = [
     "/.well-known/openid-configuration",
     metrics::PATH,
+    metrics::SLIS_PATH,
     "/openapi/v2",
     "/openapi/v3",
+    "/openapi/v3/",
     "/openid/v1/jwks",
     "/version",
 ];
@@ -104,8 +108,11 @@ impl Inner {
             };
             return Ok(whole(self.metrics.answer(&scene)));
         }
-        let scene = health::Scene { store: &self.store, shutdown: &self.shutdown };
-        if let Some(answer) = self.health.answer(question.path(), &authorized.query, &scene).await {
+        if question.path() == metrics::SLIS_PATH {
+            return Ok(whole(metrics::answer_slis(&self.health)));
+        }
+        let (path, scene) = (question.path(), self.health_scene());
+        if let Some(answer) = self.health.answer(path, &authorized.query, &scene).await {
             return Ok(whole(answer));
         }
         if let Some(document) = self.token_document(question) {
@@ -116,11 +123,12 @@ impl Inner {
         }
         match catalog.discovery.answer(question) {
             Some(answer) => answer.map(whole),
-            None if Inner::is_resource(&catalog, question.path()) => {
-                Err(Box::new(Status::generic(405, "", "")))
-            }
             None => Ok(whole(document::page_not_found())),
         }
+    }
+
+    pub(crate) fn health_scene(&self) -> health::Scene<'_> {
+        health::Scene { store: &self.store, shutdown: &self.shutdown }
     }
 
     /// Where others learn how to verify the tokens of service accounts.
@@ -145,16 +153,6 @@ impl Inner {
         Some(question.routed(&[media_type]).map(|()| respond()))
     }
 
-    /// Whether there is something at a path that was asked for by a method that means nothing.
-    fn is_resource(catalog: &Catalog, path: &str) -> bool {
-        match Target::parse(&Method::GET, path, false, None) {
-            Target::Resource(target) => {
-                catalog.resource(&target.group, &target.version, &target.resource).is_some()
-            }
-            Target::Path { .. } => false,
-        }
-    }
-
     /// Answers a request about a resource.
     pub(super) async fn resource(
         &self,
@@ -174,9 +172,16 @@ impl Inner {
             return self.unknown(target);
         };
         let resource = &resource;
-        authorized.warnings.extend(deprecation::warning(resource));
         let call = Call { server: self, authorized, target, resource, accept, observed };
-        call.check_scope()?;
+        match router::find(resource, target, &authorized.parts.method) {
+            Ok(()) => {}
+            Err(Missing::Page) => return Ok(document::page_not_found().map(Body::from)),
+            Err(Missing::Path) => return Err(Box::new(Status::generic(404, "", ""))),
+            // Upstream says of the object what is true of its part.
+            Err(Missing::Part) => return Err(call.not_found()),
+            Err(Missing::Method) => return Err(call.not_allowed()),
+        }
+        authorized.warnings.extend(deprecation::warning(resource));
         call.answer(body).await
     }
 
@@ -192,53 +197,9 @@ impl Inner {
 }
 
 impl Call<'_> {
-    /// Objects of namespaces are asked for in a namespace, others are not.
-    fn check_scope(&self) -> Result<(), Refusal> {
-        let target = self.target;
-        let is_namespace = target.group.is_empty() && target.resource == "namespaces";
-        let fits = match (&target.namespace, self.resource.namespaced) {
-            (Some(_), namespaced) => namespaced || is_namespace,
-            (None, true) => !self.is_named() && !matches!(target.verb, Verb::Create),
-            (None, false) => true,
-        };
-        match fits {
-            true => Ok(()),
-            false if !self.is_named() && target.namespace.is_none() => Err(self.not_allowed()),
-            false => Err(Box::new(Status::generic(404, "", ""))),
-        }
-    }
-
-    /// Whether the path names one object.
-    fn is_named(&self) -> bool {
-        !self.target.name.is_empty()
-            && !matches!(self.target.verb, Verb::List | Verb::Watch | Verb::DeleteCollection)
-    }
-
     async fn answer(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {
         let part = self.part();
         let verb = self.target.verb;
-        let served = match part {
-            None => self.resource.has_verb(verb.as_str()),
-            Some(part) => self.resource.has_part(part, verb.as_str()),
-        };
-        if part.is_some_and(|part| !self.resource.knows_part(part)) {
-            return Err(Box::new(match self.resource.origin {
-                Origin::Builtin(_) => Status::generic(404, "", ""),
-                // Upstream says of the object what is true of its part.
-                Origin::Custom(_) => {
-                    Status::not_found(&self.resource.group_resource(), &self.target.name)
-                }
-            }));
-        }
-        // What is created gets its name from its body, and what is changed has one.
-        let fits = match verb {
-            Verb::Create => part.is_some() || self.target.name.is_empty(),
-            Verb::Update | Verb::Patch => !self.target.name.is_empty(),
-            _ => true,
-        };
-        if !served || !fits {
-            return Err(self.not_allowed());
-        }
         self.check_name()?;
         let Authorized { parts, query, .. } = self.authorized;
         self.observed.about(&Route::resource(self.target, parts, query));
@@ -250,7 +211,7 @@ impl Call<'_> {
             return self.connect(connect);
         }
         match (verb, part) {
-            (Verb::Create, None) if self.target.name.is_empty() => self.create(body).await,
+            (Verb::Create, None) => self.create(body).await,
             (Verb::Create, Some("token")) => self.token(body).await,
             (Verb::Create, Some("binding")) => self.bind(body).await,
             (Verb::Create, Some("eviction")) => self.evict(body).await,
@@ -322,8 +283,8 @@ impl Call<'_> {
     /// A log, a stream or a proxy.
     fn connect(&self, connect: Connect) -> Result<Response<Body>, Refusal> {
         let (store, resource, namespace) = (&self.server.store, self.resource, self.namespace());
-        let container = self.authorized.query.get("container");
-        let answer = connect.answer(store, resource, namespace, &self.target.name, container)?;
+        let query = &self.authorized.query;
+        let answer = connect.answer(store, resource, namespace, &self.target.name, query)?;
         Ok(answer.map(Body::from))
     }
 
@@ -373,6 +334,7 @@ impl Call<'_> {
         part: Option<&str>,
         body: Reading<'_>,
     ) -> Result<Response<Body>, Refusal> {
+        self.require_name()?;
         let format = self.format(false)?;
         let body = body.await?;
         let options = self.write_options(WriteKind::Update)?;
@@ -403,6 +365,7 @@ impl Call<'_> {
     ) -> Result<Response<Body>, Refusal> {
         let content_type = self.header(CONTENT_TYPE.as_str());
         let kind = PatchKind::of(content_type, self.resource)?;
+        self.require_name()?;
         let format = self.format(false)?;
         let body = body.await?;
         let options = self.write_options(match kind {
@@ -420,6 +383,14 @@ impl Call<'_> {
         let written = write.update(&patch).await?;
         self.settle_definitions().await;
         Ok(self.written(written, &format))
+    }
+
+    /// What is changed has a name; built-in collections cannot be asked to change at all.
+    fn require_name(&self) -> Result<(), Refusal> {
+        match self.target.name.is_empty() {
+            true => Err(Box::new(Status::bad_request("name must be provided"))),
+            false => Ok(()),
+        }
     }
 
     /// Changes an object through its scale, and answers with the scale.
@@ -572,13 +543,22 @@ impl Call<'_> {
 
     async fn get(&self) -> Result<Response<Body>, Refusal> {
         let format = self.format(false)?;
-        let options = GetOptions::parse(self.query())?;
+        let options = GetOptions::parse(&self.authorized.query)?;
+        if component_status::concerns(self.resource) {
+            let name = self.target.name.as_str();
+            let component = component_status::get(self.server, name).await?;
+            return Ok(self.answered(Answer::Own(component), &format, StatusCode::OK));
+        }
         self.reader(&format).get(&self.target.name, &options).await
     }
 
     async fn list(&self) -> Result<Response<Body>, Refusal> {
         let format = self.format(true)?;
         let options = self.list_options()?;
+        if component_status::concerns(self.resource) {
+            let components = component_status::list(self.server, &options.selection).await;
+            return Ok(self.answered(Answer::Own(components), &format, StatusCode::OK));
+        }
         self.reader(&format).list(&options).await
     }
 
@@ -600,11 +580,7 @@ impl Call<'_> {
     }
 
     fn list_options(&self) -> Result<ListOptions, Refusal> {
-        ListOptions::parse(self.query(), self.resource, &self.target.name)
-    }
-
-    fn query(&self) -> &str {
-        self.authorized.parts.uri.query().unwrap_or_default()
+        ListOptions::parse(&self.authorized.query, self.resource, &self.target.name)
     }
 
     fn write<'a>(

@@ -14,6 +14,7 @@ use crate::encode::Encoder;
 use crate::index::Store;
 use crate::metrics::Metrics;
 use crate::negotiate::{Format, MetaVersion};
+use crate::query::Query;
 use crate::resource::Resource;
 use crate::sample;
 
@@ -56,7 +57,8 @@ impl Lab {
     async fn answer(&self, query: &str, format: &Format) -> Response<Body> {
         let Lab { store, encoder, resource, shutdown } = self;
         let reader = Reader { store, encoder, resource, namespace: Some("default"), format };
-        let options = ListOptions::parse(&format!("watch=1&{query}"), resource, "");
+        let query = Query::parse(Some(&format!("watch=1&{query}")));
+        let options = ListOptions::parse(&query, resource, "");
         let sizes = Metrics::default().watch(&resource.gvr);
         let answer = match options {
             Ok(options) => reader.watch(&options, shutdown.clone(), sizes).await,
