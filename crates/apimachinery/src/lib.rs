@@ -5,6 +5,7 @@
 
 pub mod apply;
 pub mod builtin;
+pub mod cel;
 pub mod conversion;
 pub mod cron;
 pub mod field;

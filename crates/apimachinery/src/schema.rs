@@ -7,10 +7,10 @@
 //! 2. [`drop_nulls`] drops nulls that mean nothing;
 //! 3. [`coerce`] brings the metadata of embedded objects into shape;
 //! 4. [`default`] fills in what is missing;
-//! 5. [`validate`] says what is wrong with the values.
+//! 5. [`validate`] says what is wrong with the values;
+//! 6. [`Rules`] say what breaks the schema's own rules (`x-kubernetes-validations`).
 //!
-//! Whether a definition may be stored at all is decided by [`crd`]. Expressions
-//! (`x-kubernetes-validations`) are kept with their nodes and not looked into here.
+//! Whether a definition may be stored at all is decided by [`crd`].
 
 mod coerce;
 pub mod crd;
@@ -20,6 +20,7 @@ mod list;
 mod object_meta;
 mod parse;
 mod prune;
+mod rules;
 mod validate;
 
 #[cfg(test)]
@@ -30,10 +31,13 @@ use serde_json::Value;
 pub use self::coerce::{Malformed, coerce, validate_embedded};
 pub use self::default::{default, drop_nulls, prune_defaults};
 pub use self::format::Format;
+pub(crate) use self::format::moment::duration_nanos;
+pub(crate) use self::format::uri::Uri;
 pub use self::list::validate_lists;
 pub use self::object_meta::{Normalized, normalize as normalize_object_meta};
 pub use self::parse::ParseError;
 pub use self::prune::prune;
+pub use self::rules::{Findings, Rules};
 pub use self::validate::{validate, validate_status};
 use crate::regex::{self, Regex};
 

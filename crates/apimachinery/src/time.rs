@@ -61,6 +61,11 @@ impl Time {
     pub fn unix_seconds(self) -> i64 {
         self.0.seconds
     }
+
+    /// Nanoseconds of the second.
+    pub fn subsec_nanos(self) -> u32 {
+        self.0.nanos
+    }
 }
 
 impl MicroTime {

@@ -145,6 +145,7 @@ pub(crate) fn resources(object: &Value, definition: &Arc<Definition>) -> Vec<Arc
                 definition: Arc::clone(definition),
                 version: at,
                 schema: Arc::new(schema),
+                rules: Arc::default(),
                 schema_hash: hasher.finish(),
                 versions: Arc::clone(&versions),
             }),

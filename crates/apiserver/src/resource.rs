@@ -9,7 +9,7 @@ use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::gvk::{
     GroupKind, GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource,
 };
-use kubewright_apimachinery::schema::{Structural, crd};
+use kubewright_apimachinery::schema::{self, Structural, crd};
 use kubewright_store::Key;
 
 use crate::index::PREFIX;
@@ -60,6 +60,8 @@ pub struct Custom {
     pub version: usize,
     /// The schema as it is used: defaults inside are pruned. Without one, everything is kept.
     pub schema: Arc<Structural>,
+    /// The schema's rules, compiled when the first object is judged by them.
+    pub rules: Arc<OnceLock<Option<schema::Rules>>>,
     /// Tells schemas apart: objects written under another one are read through this one.
     pub schema_hash: u64,
     /// What apply knows of all versions.
@@ -185,6 +187,11 @@ impl Resource {
 }
 
 impl Custom {
+    /// The rules that objects must keep, if the schema has any.
+    pub fn rules(&self) -> Option<&schema::Rules> {
+        self.rules.get_or_init(|| schema::Rules::new(&self.schema)).as_ref()
+    }
+
     pub fn version(&self) -> &crd::Version {
         &self.definition.versions()[self.version]
     }

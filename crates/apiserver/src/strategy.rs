@@ -11,7 +11,7 @@ use kubewright_apimachinery::conversion::scale::{self, Paths};
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name::Rule;
 use kubewright_apimachinery::name::object_meta::{self, Scope};
-use kubewright_apimachinery::schema;
+use kubewright_apimachinery::schema::{self, Findings};
 use kubewright_apimachinery::{builtin, conversion, json};
 use serde_json::{Map, Value, json};
 
@@ -142,18 +142,21 @@ impl Resource {
                     object_meta::validate(metadata, self.scope(), Rule::Subdomain, &path);
                 errors.extend(schema::validate(object, None, &custom.schema));
                 errors.extend(custom.validate_scale(object));
+                let findings = custom.validate_rules(object, None, &errors);
+                errors.extend(findings.errors);
                 errors
             }
         }
     }
 
-    /// Everything that is wrong with an object that takes the place of another.
+    /// Everything that is wrong with an object that takes the place of another, and what is only
+    /// warned of because it was wrong before.
     pub(crate) fn validate_update(
         &self,
         part: Option<&str>,
         object: &Value,
         old: &Value,
-    ) -> Vec<Error> {
+    ) -> Findings {
         let path = Path::new("metadata");
         let (new_meta, old_meta) = (metadata(object), metadata(old));
         let mut errors = object_meta::validate(new_meta, self.scope(), Rule::PathSegment, &path);
@@ -176,7 +179,13 @@ impl Resource {
                 errors.extend(custom.validate_scale(object));
             }
         }
-        errors
+        let mut warnings = Vec::new();
+        if let Origin::Custom(custom) = &self.origin {
+            let findings = custom.validate_rules(object, Some(old), &errors);
+            errors.extend(findings.errors);
+            warnings = findings.warnings;
+        }
+        Findings { errors, warnings }
     }
 
     pub(crate) fn warnings(
@@ -335,6 +344,14 @@ impl Custom {
         let mut errors = scale::validate_spec(object, &paths);
         errors.extend(scale::validate_status(object, &paths));
         errors
+    }
+
+    /// What breaks the schema's rules, after `errors` of other kinds.
+    fn validate_rules(&self, object: &Value, old: Option<&Value>, errors: &[Error]) -> Findings {
+        match self.rules() {
+            Some(rules) => rules.validate(object, old, &self.schema, errors),
+            None => Findings::default(),
+        }
     }
 
     fn validate_scale_status(&self, object: &Value) -> Vec<Error> {

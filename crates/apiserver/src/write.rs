@@ -421,8 +421,9 @@ impl Write<'_> {
         if object["metadata"].get("deletionGracePeriodSeconds").is_none() {
             meta::restore(&mut object, live, "deletionGracePeriodSeconds");
         }
-        let errors = resource.validate_update(self.part, &object, live);
-        self.refuse_invalid(self.name, &errors)?;
+        let findings = resource.validate_update(self.part, &object, live);
+        self.warnings.extend(findings.warnings);
+        self.refuse_invalid(self.name, &findings.errors)?;
         self.warnings.extend(resource.warnings(self.part, &object, Some(live)));
         apply::keep_times(live, &mut object);
         let attributes = self.attributes(Operation::Update, self.name, Some(live));

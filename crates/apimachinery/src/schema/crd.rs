@@ -4,15 +4,14 @@
 //! but an older form of it. There, what all versions have in common (always so when there is only
 //! one) stands once, beside `versions`: a mistake in the schema of a single version is reported at
 //! `spec.validation.openAPIV3Schema`. See [`Shared`].
-//!
-//! Expressions are not compiled here; everything else about them is checked.
 
 mod conversion;
 mod defaults;
-mod field_path;
+pub(super) mod field_path;
 mod internal;
 mod openapi;
 mod parse;
+mod rules;
 mod structural;
 mod validate;
 

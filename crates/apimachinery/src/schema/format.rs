@@ -6,7 +6,7 @@
 
 mod address;
 mod email;
-mod moment;
+pub(super) mod moment;
 mod number;
 pub(super) mod uri;
 

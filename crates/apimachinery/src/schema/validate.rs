@@ -7,7 +7,7 @@
 //! after a plain walk has found something to complain about.
 
 mod number;
-mod ratchet;
+pub(super) mod ratchet;
 
 use std::cell::Cell;
 use std::collections::HashSet;

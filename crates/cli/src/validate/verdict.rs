@@ -13,7 +13,7 @@ use kubewright_apimachinery::json::strict::{self, Violation};
 use kubewright_apimachinery::name::Rule;
 use kubewright_apimachinery::name::object_meta::{self, Scope};
 use kubewright_apimachinery::schema::crd::{self, Definition};
-use kubewright_apimachinery::schema::{self, Malformed, Structural};
+use kubewright_apimachinery::schema::{self, Malformed, Rules, Structural};
 use serde_json::Value;
 
 pub(super) enum Verdict {
@@ -31,6 +31,7 @@ pub(super) struct Definitions(HashMap<GroupVersionKind, Custom>);
 struct Custom {
     scope: Scope,
     schema: Structural,
+    rules: Option<Rules>,
 }
 
 const DEFINITION: (&str, &str) = ("apiextensions.k8s.io", "CustomResourceDefinition");
@@ -58,7 +59,8 @@ impl Definitions {
                 let kind = GroupVersionKind::new(group, version.name.clone(), name);
                 let mut schema = version.open_api_v3_schema().cloned().unwrap_or_default();
                 schema::prune_defaults(&mut schema);
-                known.insert(kind, Custom { scope, schema });
+                let rules = Rules::new(&schema);
+                known.insert(kind, Custom { scope, schema, rules });
             }
         }
         Definitions(known)
@@ -151,6 +153,10 @@ fn judge_custom(object: &Decoded, custom: &Custom) -> Verdict {
     fill_in_namespace(&mut value, custom.scope);
     let mut errors = metadata_errors(&value, custom.scope, Rule::Subdomain);
     errors.extend(schema::validate(&value, None, &custom.schema));
+    if let Some(rules) = &custom.rules {
+        let findings = rules.validate(&value, None, &custom.schema, &errors);
+        errors.extend(findings.errors);
+    }
     verdict(errors, Vec::new())
 }
 

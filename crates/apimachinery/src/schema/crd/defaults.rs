@@ -5,9 +5,12 @@ use serde_json::{Value, json};
 use crate::field::{Error, Path};
 use crate::schema::coerce::{Malformed, coerce_at, printed, validate_embedded_value};
 use crate::schema::prune::prune_value;
+use crate::schema::rules::{self, Rules};
 use crate::schema::validate::{Reading, validate_values};
 use crate::schema::{Structural, is_meta_field};
 use crate::status;
+
+const UNKNOWN_FIELDS: &str = "must not have unknown fields";
 
 /// Whether a default may hold what its schema does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +22,8 @@ pub(super) enum Unknown {
 pub(super) fn validate(schema: &Structural, unknown: Unknown, at: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
     let around = Around { object: schema, way: Vec::new(), inside_meta: false };
-    node(schema, true, around, unknown, at, &mut errors);
+    let mut budget = rules::BUDGET;
+    node(schema, true, around, (unknown, &mut budget), at, &mut errors);
     errors
 }
 
@@ -63,10 +67,14 @@ fn node<'s>(
     schema: &'s Structural,
     is_root: bool,
     around: Around<'s>,
-    unknown: Unknown,
+    (unknown, budget): (Unknown, &mut i64),
     at: &Path<'_>,
     errors: &mut Vec<Error>,
 ) {
+    // When the rules have used it up, nothing more is looked at.
+    if *budget < 0 {
+        return;
+    }
     let is_object = schema.is_embedded(is_root);
     let around = match is_object {
         true => Around { object: schema, way: Vec::new(), inside_meta: false },
@@ -74,18 +82,24 @@ fn node<'s>(
     };
     if let Some(default) = &schema.default {
         let at = at.child("default");
+        let n_errors = errors.len();
         match around.inside_meta {
             true => errors.extend(default_in_meta(default, schema, &around, &at)),
             false => errors.extend(default_of(default, schema, is_object, unknown, &at)),
         }
+        let only_unknown = errors[n_errors..].iter().all(|error| error.detail == UNKNOWN_FIELDS);
+        if only_unknown {
+            errors.extend(broken_rules(default, schema, is_object, budget, &at));
+        }
     }
     if let Some(items) = &schema.items {
         let around = around.step(Step::Item, false);
-        node(items, false, around, unknown, &at.child("items"), errors);
+        node(items, false, around, (unknown, &mut *budget), &at.child("items"), errors);
     }
     for (name, property) in schema.properties.iter() {
         let around = around.step(Step::Field(name), is_object && is_meta_field(name));
-        node(property, false, around, unknown, &at.child("properties").key(name), errors);
+        let at = at.child("properties");
+        node(property, false, around, (unknown, &mut *budget), &at.key(name), errors);
     }
 }
 
@@ -101,7 +115,7 @@ fn default_of(
         let mut pruned = default.clone();
         prune_value(&mut pruned, schema, is_object);
         if pruned != *default {
-            errors.push(Error::invalid(at, printed(default), "must not have unknown fields"));
+            errors.push(Error::invalid(at, printed(default), UNKNOWN_FIELDS));
         }
     }
     let mut coerced = default.clone();
@@ -114,6 +128,25 @@ fn default_of(
         true => validate_values(&coerced, None, schema, at, Reading::AsWritten),
         false => wrong_meta,
     });
+    errors
+}
+
+/// What breaks the rules, be the default there from the start or anew.
+fn broken_rules(
+    default: &Value,
+    schema: &Structural,
+    is_object: bool,
+    budget: &mut i64,
+    at: &Path<'_>,
+) -> Vec<Error> {
+    let Some(rules) = Rules::of(schema, is_object) else { return Vec::new() };
+    let (errors, left) = rules.validate_value(default, Some(default), schema, at, *budget);
+    if !errors.is_empty() {
+        *budget = left;
+        return errors;
+    }
+    let (errors, left_anew) = rules.validate_value(default, None, schema, at, *budget);
+    *budget = left.min(left_anew);
     errors
 }
 

@@ -4,9 +4,9 @@ use crate::schema::Structural;
 
 /// A path that was found in a schema.
 #[derive(Debug)]
-pub(super) struct FieldPath<'s> {
+pub(in crate::schema) struct FieldPath<'s> {
     /// As it is printed: `spec.size`, `spec.labels[color]`.
-    pub(super) text: String,
+    pub(in crate::schema) text: String,
     /// Its first name.
     pub(super) root: String,
     /// The schema at its end, if anything is known about it.
@@ -14,13 +14,13 @@ pub(super) struct FieldPath<'s> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Brackets {
+pub(in crate::schema) enum Brackets {
     Allowed,
     Forbidden,
 }
 
 /// Follows `path` through `schema`. The error says why that cannot be done.
-pub(super) fn resolve<'s>(
+pub(in crate::schema) fn resolve<'s>(
     path: &str,
     schema: &'s Structural,
     brackets: Brackets,

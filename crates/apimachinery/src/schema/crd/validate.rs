@@ -8,9 +8,10 @@ use super::conversion::{self, Leniency};
 use super::defaults::{self, Unknown};
 use super::field_path::{self, Brackets};
 use super::openapi::{self, Strictness};
+use super::rules::Costs;
 use super::{
     Definition, Names, PrinterColumn, Scale, Schema, SelectableField, Shared, Spec, Subresources,
-    Version, internal, structural,
+    Version, internal, rules, structural,
 };
 use crate::field::{Error, Path};
 use crate::json::{self, is_printable};
@@ -113,6 +114,8 @@ struct Options {
     unknown_in_defaults: Unknown,
     keywords: Strictness,
     conversion: Leniency,
+    /// Versions whose schema is the old one.
+    unchanged_schemas: HashSet<String>,
     /// Versions that keep more selectable fields than are allowed today.
     many_selectable_fields: HashSet<String>,
 }
@@ -126,6 +129,7 @@ impl Options {
             keywords: Strictness { property_types: true, atomic_sets: true, list_map_keys: true },
             // Until a definition is established its bundle may still be injected.
             conversion: Leniency { unknown_review_versions: false, invalid_ca_bundle: true },
+            unchanged_schemas: HashSet::new(),
             many_selectable_fields: HashSet::new(),
         }
     }
@@ -154,7 +158,16 @@ impl Options {
                 ),
                 invalid_ca_bundle: allows_invalid_ca_bundle(old),
             },
+            unchanged_schemas: unchanged_schemas(definition, old),
             many_selectable_fields: keeps_many_selectable_fields(definition, old),
+        }
+    }
+
+    /// What was once accepted stays so, should estimates ever change.
+    fn rule_costs(&self, version: Option<&str>) -> Costs {
+        match version.is_some_and(|version| self.unchanged_schemas.contains(version)) {
+            true => Costs::Tolerated,
+            false => Costs::Limited,
         }
     }
 }
@@ -174,6 +187,13 @@ fn allows_invalid_ca_bundle(old: &Definition) -> bool {
     let bundle = config.map_or(&[][..], |config| &config.ca_bundle);
     !old.status.established
         || !bundle.is_empty() && conversion::ca_bundle(bundle, &Path::ROOT).is_some()
+}
+
+fn unchanged_schemas(definition: &Definition, old: &Definition) -> HashSet<String> {
+    let is_unchanged = |version: &&Version| {
+        old.versions().iter().any(|old| old.name == version.name && old.schema == version.schema)
+    };
+    definition.versions().iter().filter(is_unchanged).map(|version| version.name.clone()).collect()
 }
 
 fn keeps_many_selectable_fields(definition: &Definition, old: &Definition) -> HashSet<String> {
@@ -306,7 +326,9 @@ fn validate_version(
         errors.push(error);
     }
     if !shared.schema {
-        validate_schema(version.schema.as_ref(), has_status, spec, options, at, "schema", errors);
+        let schema = version.schema.as_ref();
+        let place = (at, "schema", Some(&*version.name));
+        validate_schema(schema, has_status, spec, options, place, errors);
     }
     if !shared.subresources {
         let subresources = version.subresources.as_ref();
@@ -335,7 +357,8 @@ fn validate_shared(spec: &Spec, options: &Options, at: &Path<'_>, errors: &mut V
     if shared.schema {
         let has_status = spec.versions().iter().any(Version::has_status);
         let schema = first.schema.as_ref();
-        validate_schema(schema, has_status, spec, options, at, "validation", errors);
+        let place = (at, "validation", Some(&*first.name));
+        validate_schema(schema, has_status, spec, options, place, errors);
     }
     if shared.subresources {
         let subresources = first.subresources.as_ref();
@@ -382,8 +405,7 @@ fn validate_schema(
     has_status: bool,
     spec: &Spec,
     options: &Options,
-    at: &Path<'_>,
-    keyword: &str,
+    (at, keyword, version): (&Path<'_>, &str, Option<&str>),
     errors: &mut Vec<Error>,
 ) {
     let Some(schema) = schema.and_then(|schema| schema.open_api_v3_schema.as_ref()) else {
@@ -400,16 +422,25 @@ fn validate_schema(
     }
     let at = parent.child("openAPIV3Schema");
     let mut unreadable = None;
+    let mut is_sound = false;
     if options.structural || !spec.preserve_unknown_fields || wants_structure(spec) {
         match structural::validate(schema, &at) {
             Err(why) => unreadable = Some(why),
             Ok(wrong) if !wrong.is_empty() => errors.extend(wrong),
             Ok(_) => {
-                errors.extend(defaults::validate(schema, options.unknown_in_defaults, &at));
+                let wrong = defaults::validate(schema, options.unknown_in_defaults, &at);
+                is_sound = wrong.is_empty();
+                errors.extend(wrong);
             }
         }
     }
-    errors.extend(openapi::validate(schema, options.keywords, &at));
+    let keywords = openapi::validate(schema, options.keywords, &at);
+    let wrong_rules = match is_sound {
+        true => rules::validate(schema, options.rule_costs(version), &keywords, &at),
+        false => Vec::new(),
+    };
+    errors.extend(keywords);
+    errors.extend(wrong_rules);
     if let Some(why) = unreadable.filter(|_| errors.len() == before) {
         errors.push(Error::invalid(&at, "", why));
     }

@@ -47,33 +47,42 @@ pub(super) fn is_date_time(text: &str) -> bool {
 
 /// A duration of Go's, or a number and a unit somewhere in the text: `1h30m`, `3 weeks`.
 pub(super) fn is_duration(text: &str) -> bool {
-    GoDuration::parse(text).is_ok() || is_spoken_duration(text)
+    duration_nanos(text).is_some()
 }
 
-fn is_spoken_duration(text: &str) -> bool {
+/// How long such a duration is.
+pub(crate) fn duration_nanos(text: &str) -> Option<i64> {
+    GoDuration::parse(text).map(|duration| duration.nanos).ok().or_else(|| spoken_nanos(text))
+}
+
+fn spoken_nanos(text: &str) -> Option<i64> {
+    const SECOND: i64 = 1_000_000_000;
     /// The last word of each unit may be continued: `second`, `seconds`.
-    const UNITS: &[&[&str]] = &[
-        &["ns", "nano"],
-        &["us", "µs", "micro"],
-        &["ms", "milli"],
-        &["s", "sec"],
-        &["m", "min"],
-        &["h", "hr", "hour"],
-        &["d", "day"],
-        &["w", "wk", "week"],
+    const UNITS: &[(&[&str], i64)] = &[
+        (&["ns", "nano"], 1),
+        (&["us", "µs", "micro"], 1_000),
+        (&["ms", "milli"], 1_000_000),
+        (&["s", "sec"], SECOND),
+        (&["m", "min"], 60 * SECOND),
+        (&["h", "hr", "hour"], 3_600 * SECOND),
+        (&["d", "day"], 24 * 3_600 * SECOND),
+        (&["w", "wk", "week"], 7 * 24 * 3_600 * SECOND),
     ];
     static PART: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d+)\s*([A-Za-zµ]+)"));
-    let mut found = false;
+    let mut total = None;
     for part in PART.find_all(text) {
         let digits = part.bytes().take_while(u8::is_ascii_digit).count();
-        if part[..digits].parse::<i64>().is_err() {
-            return false;
-        }
+        let factor: i64 = part[..digits].parse().ok()?;
         let unit = part[digits..].trim().to_lowercase();
-        found |= UNITS.iter().any(|names| {
-            names.contains(&unit.as_str())
-                || names.last().is_some_and(|last| unit.starts_with(last))
-        });
+        for (names, nanos) in UNITS {
+            let is_meant = names.contains(&unit.as_str())
+                || names.last().is_some_and(|last| unit.starts_with(last));
+            if is_meant {
+                // Too long a time wraps around, as it does upstream.
+                let part = factor.wrapping_mul(*nanos);
+                total = Some(total.unwrap_or(0_i64).wrapping_add(part));
+            }
+        }
     }
-    found
+    total
 }

@@ -10,6 +10,8 @@ pub(crate) struct Uri {
     pub(crate) scheme: String,
     pub(crate) user: Option<String>,
     pub(crate) host: String,
+    /// As it is written.
+    pub(crate) path: String,
     pub(crate) query: String,
     pub(crate) fragment: String,
 }
@@ -39,7 +41,7 @@ fn parse(text: &str, via_request: bool) -> Result<Uri, String> {
         return Err("empty url".to_owned());
     }
     if text == "*" {
-        return Ok(Uri::default());
+        return Ok(Uri { path: text.to_owned(), ..Uri::default() });
     }
     let (scheme, rest) = scheme(text)?;
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -64,6 +66,7 @@ fn parse(text: &str, via_request: bool) -> Result<Uri, String> {
         (uri.user, uri.host) = parse_authority(&uri.scheme, &authority[..end])?;
     }
     check_escapes(path)?;
+    uri.path = path.to_owned();
     Ok(uri)
 }
 

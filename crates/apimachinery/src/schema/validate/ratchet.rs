@@ -8,7 +8,7 @@ use crate::schema::{Structural, Type};
 
 /// The items of the list that is replaced, by their keys. Only lists that are maps tell their
 /// items apart; the items of others cannot be found again.
-pub(super) struct OldItems<'v> {
+pub(in crate::schema) struct OldItems<'v> {
     keys: &'v [Box<str>],
     items: HashMap<Vec<Key<'v>>, &'v Value>,
 }
@@ -22,7 +22,7 @@ enum Key<'v> {
 }
 
 impl<'v> OldItems<'v> {
-    pub(super) fn new(old: Option<&'v Value>, schema: &'v Structural) -> Option<Self> {
+    pub(in crate::schema) fn new(old: Option<&'v Value>, schema: &'v Structural) -> Option<Self> {
         let keys = &*schema.extensions.list_map_keys;
         let old = old?.as_array()?;
         if !schema.is_type(&Type::Array) || !schema.is_list_type("map") || keys.is_empty() {
@@ -38,7 +38,7 @@ impl<'v> OldItems<'v> {
     }
 
     /// The old item with the keys of `item`.
-    pub(super) fn get(&self, item: &Value) -> Option<&'v Value> {
+    pub(in crate::schema) fn get(&self, item: &Value) -> Option<&'v Value> {
         self.items.get(&key(item, self.keys)?).copied()
     }
 }
@@ -63,7 +63,7 @@ fn key<'i>(item: &'i Value, keys: &[Box<str>]) -> Option<Vec<Key<'i>>> {
 ///
 /// Fields that the schema does not specify are never comparable, so an object that holds one has
 /// always changed. In a list that is a map, order does not matter.
-pub(super) fn unchanged(value: &Value, old: &Value, schema: &Structural) -> bool {
+pub(in crate::schema) fn unchanged(value: &Value, old: &Value, schema: &Structural) -> bool {
     match (value, old) {
         (Value::Object(map), Value::Object(old)) => {
             map.len() == old.len()

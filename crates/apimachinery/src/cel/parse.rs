@@ -1,0 +1,555 @@
+//! From tokens to a tree.
+//!
+//! The grammar is that of the reference implementation, and so are the words for what breaks it,
+//! which come from its parser generator: a token too many is passed over, a token too few is
+//! assumed, anything else ends the reading.
+
+mod literal;
+mod macros;
+
+use super::ast::{Call, Element, Entry, Expr, Id, Kind, Literal, operator};
+use super::lex::{self, Token, TokenKind};
+use super::source::{Issues, Source};
+
+/// In characters.
+const TEXT_MAX: usize = 100_000;
+const DEPTH_MAX: usize = 250;
+
+/// What may begin an operand, in the words of a complaint.
+const OPERAND: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, \
+                       NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+
+const RESERVED: &[&str] = &[
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "false",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "null",
+    "return",
+    "true",
+    "var",
+    "void",
+    "while",
+];
+
+/// A tree, and where each of its nodes stands in the text.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub(super) expr: Expr,
+    pub(super) offsets: Vec<u32>,
+    pub(super) source: Source,
+}
+
+pub(super) fn parse(text: &str) -> Result<Parsed, Issues> {
+    let source = Source::new(text);
+    let mut issues = Issues::new(source.clone());
+    let size = text.chars().count();
+    if size > TEXT_MAX {
+        issues.report_nowhere(format!(
+            "expression code point size exceeds limit: size: {size}, limit {TEXT_MAX}"
+        ));
+        return Err(issues);
+    }
+    let tokens = lex::tokens(text, &mut issues);
+    let mut parser = Parser { tokens, next: 0, offsets: Vec::new(), issues, depth: 0 };
+    let expr = parser.whole();
+    match expr {
+        Ok(expr) if parser.issues.is_empty() => {
+            Ok(Parsed { expr, offsets: parser.offsets, source })
+        }
+        _ => Err(parser.issues),
+    }
+}
+
+/// Nothing more can be read; why was reported.
+struct GaveUp;
+
+type Read<T> = Result<T, GaveUp>;
+
+struct Parser {
+    tokens: Vec<Token>,
+    next: usize,
+    offsets: Vec<u32>,
+    issues: Issues,
+    depth: usize,
+}
+
+impl Parser {
+    fn whole(&mut self) -> Read<Expr> {
+        let expr = self.expr()?;
+        if self.peek() != TokenKind::End {
+            let is_last = self.kind_after(1) == TokenKind::End;
+            self.unwanted(is_last, "<EOF>")?;
+        }
+        Ok(expr)
+    }
+
+    fn expr(&mut self) -> Read<Expr> {
+        self.deeper(|parser| {
+            let condition = parser.or()?;
+            if !parser.at("?") {
+                return Ok(condition);
+            }
+            let id = parser.take_id();
+            let yes = parser.or()?;
+            parser.expect(":")?;
+            let no = parser.expr()?;
+            Ok(call(id, operator::CONDITIONAL, vec![condition, yes, no]))
+        })
+    }
+
+    /// One level further into the expression, of which there are not too many.
+    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+        self.depth += 1;
+        self.check_depth(self.depth)?;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn check_depth(&mut self, depth: usize) -> Read<()> {
+        if depth <= DEPTH_MAX {
+            return Ok(());
+        }
+        let message = format!("expression recursion limit exceeded: {DEPTH_MAX}");
+        self.issues.report_nowhere(message);
+        Err(GaveUp)
+    }
+
+    fn or(&mut self) -> Read<Expr> {
+        self.logic("||", operator::OR, Self::and)
+    }
+
+    fn and(&mut self) -> Read<Expr> {
+        self.logic("&&", operator::AND, Self::relation)
+    }
+
+    /// Terms joined by one operator, as one call with all of them.
+    fn logic(
+        &mut self,
+        symbol: &'static str,
+        function: &str,
+        term: fn(&mut Self) -> Read<Expr>,
+    ) -> Read<Expr> {
+        let first = term(self)?;
+        if !self.at(symbol) {
+            return Ok(first);
+        }
+        let mut terms = vec![first];
+        let mut id = 0;
+        while self.at(symbol) {
+            id = self.take_id();
+            terms.push(term(self)?);
+        }
+        Ok(call(id, function, terms))
+    }
+
+    fn relation(&mut self) -> Read<Expr> {
+        const RELATIONS: &[(&str, &str)] = &[
+            ("<", "_<_"),
+            ("<=", "_<=_"),
+            (">=", "_>=_"),
+            (">", "_>_"),
+            ("==", operator::EQUALS),
+            ("!=", operator::NOT_EQUALS),
+            ("in", operator::IN),
+        ];
+        self.chain(RELATIONS, Self::sum)
+    }
+
+    fn sum(&mut self) -> Read<Expr> {
+        self.chain(&[("+", operator::ADD), ("-", "_-_")], Self::product)
+    }
+
+    fn product(&mut self) -> Read<Expr> {
+        self.chain(&[("*", "_*_"), ("/", "_/_"), ("%", "_%_")], Self::unary)
+    }
+
+    fn chain(
+        &mut self,
+        operators: &[(&'static str, &str)],
+        operand: fn(&mut Self) -> Read<Expr>,
+    ) -> Read<Expr> {
+        let mut left = operand(self)?;
+        let mut length = 1;
+        while let Some((_, function)) = operators.iter().find(|(symbol, _)| self.at(symbol)) {
+            length += 1;
+            self.check_depth(length)?;
+            let id = self.take_id();
+            let right = operand(self)?;
+            left = call(id, function, vec![left, right]);
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Read<Expr> {
+        let is_number = matches!(self.kind_after(1), TokenKind::Int | TokenKind::Float);
+        for (symbol, function) in [("!", operator::NOT), ("-", operator::NEGATE)] {
+            // A minus before a number is part of the number.
+            if !self.at(symbol) || symbol == "-" && is_number {
+                continue;
+            }
+            let first = self.next;
+            while self.at(symbol) {
+                self.next += 1;
+            }
+            if self.peek() == TokenKind::End {
+                return self.nothing_after(symbol);
+            }
+            if (self.next - first).is_multiple_of(2) {
+                return self.member();
+            }
+            let id = self.id_at(self.tokens[first].offset);
+            let operand = self.member()?;
+            return Ok(call(id, function, vec![operand]));
+        }
+        self.member()
+    }
+
+    /// The text ends after an operator.
+    fn nothing_after(&mut self, symbol: &str) -> Read<Expr> {
+        let end = self.tokens[self.next].offset;
+        if symbol == "!" {
+            let message = format!("extraneous input '<EOF>' expecting {OPERAND}");
+            return self.syntax_error(end, &message);
+        }
+        let _: Read<()> = self.syntax_error(end, "no viable alternative at input '-'");
+        self.unwanted(false, OPERAND)?;
+        Err(GaveUp)
+    }
+
+    fn member(&mut self) -> Read<Expr> {
+        let mut expr = self.primary()?;
+        let mut length = 1;
+        while self.at(".") || self.at("[") {
+            length += 1;
+            self.check_depth(length)?;
+            expr = match self.at(".") {
+                true => self.select(expr)?,
+                false => {
+                    let id = self.take_id();
+                    let optional = self.take_if("?");
+                    let index = self.expr()?;
+                    self.expect("]")?;
+                    let function =
+                        if optional { operator::OPTIONAL_INDEX } else { operator::INDEX };
+                    call(id, function, vec![expr, index])
+                }
+            };
+        }
+        Ok(expr)
+    }
+
+    fn select(&mut self, operand: Expr) -> Read<Expr> {
+        let dot = self.take().offset;
+        let optional = self.take_if("?");
+        let name = self.tokens[self.next].clone();
+        match name.kind {
+            TokenKind::Identifier => self.next += 1,
+            TokenKind::EscapedIdentifier => {
+                self.next += 1;
+                self.issues.report(name.offset, "unsupported syntax: '`'");
+            }
+            TokenKind::Symbol(word @ ("true" | "false" | "null")) => {
+                let message = format!("mismatched input '{word}' expecting IDENTIFIER");
+                return self.syntax_error(name.offset, &message);
+            }
+            _ if optional => {
+                let (found, expected) = (&name.text, "{IDENTIFIER, ESC_IDENTIFIER}");
+                let message = format!("mismatched input '{found}' expecting {expected}");
+                let _: Read<()> = self.syntax_error(name.offset, &message);
+                self.issues.report(name.offset, "unsupported ident kind");
+                return Err(GaveUp);
+            }
+            _ => {
+                let shown = if name.kind == TokenKind::End { "" } else { &name.text };
+                let message = format!("no viable alternative at input '.{shown}'");
+                return self.syntax_error(name.offset, &message);
+            }
+        }
+        if !optional && self.at("(") {
+            let id = self.take_id();
+            let args = self.args()?;
+            return Ok(self.call_or_macro(id, &name.text, Some(operand), args));
+        }
+        let id = self.id_at(dot);
+        if optional {
+            let field = Kind::Literal(Literal::String((&*name.text).into()));
+            let field = Expr { id: self.id_at(name.offset), kind: field };
+            return Ok(call(id, operator::OPTIONAL_SELECT, vec![operand, field]));
+        }
+        let (operand, field) = (Box::new(operand), name.text);
+        Ok(Expr { id, kind: Kind::Select { operand, field, test_only: false } })
+    }
+
+    fn args(&mut self) -> Read<Vec<Expr>> {
+        let mut args = Vec::new();
+        if !self.at(")") {
+            args.push(self.expr()?);
+            while self.take_if(",") {
+                args.push(self.expr()?);
+            }
+        }
+        self.expect(")")?;
+        Ok(args)
+    }
+
+    fn primary(&mut self) -> Read<Expr> {
+        if !self.starts_operand(self.peek()) {
+            let can_go_on = self.starts_operand(self.kind_after(1));
+            self.unwanted(can_go_on, OPERAND)?;
+        }
+        match self.peek() {
+            TokenKind::Symbol("(") => {
+                self.next += 1;
+                let inner = self.expr()?;
+                self.expect(")")?;
+                Ok(inner)
+            }
+            TokenKind::Symbol("[") => self.list(),
+            TokenKind::Symbol("{") => self.map(),
+            TokenKind::Symbol(".") | TokenKind::Identifier => self.name(),
+            _ => Ok(self.literal()),
+        }
+    }
+
+    fn starts_operand(&self, kind: TokenKind) -> bool {
+        match kind {
+            TokenKind::Symbol(symbol) => {
+                ["[", "{", "(", ".", "-", "!", "true", "false", "null"].contains(&symbol)
+            }
+            TokenKind::End | TokenKind::EscapedIdentifier => false,
+            _ => true,
+        }
+    }
+
+    fn list(&mut self) -> Read<Expr> {
+        let id = self.take_id();
+        let mut elements = Vec::new();
+        while !self.at("]") {
+            let optional = self.take_if("?");
+            elements.push(Element { optional, value: self.expr()? });
+            if !self.take_if(",") {
+                break;
+            }
+        }
+        self.close("]")?;
+        Ok(Expr { id, kind: Kind::List(elements) })
+    }
+
+    fn map(&mut self) -> Read<Expr> {
+        let id = self.take_id();
+        let mut entries = Vec::new();
+        while !self.at("}") {
+            let optional = self.take_if("?");
+            let key = self.expr()?;
+            self.expect(":")?;
+            entries.push(Entry { optional, key, value: self.expr()? });
+            if !self.take_if(",") {
+                break;
+            }
+        }
+        self.close("}")?;
+        Ok(Expr { id, kind: Kind::Map(entries) })
+    }
+
+    /// A variable, a call, or the name of a type with fields in braces.
+    fn name(&mut self) -> Read<Expr> {
+        if let Some(message) = self.message()? {
+            return Ok(message);
+        }
+        let start = self.tokens[self.next].offset;
+        let dot = if self.take_if(".") { "." } else { "" };
+        let token = self.tokens[self.next].clone();
+        if token.kind != TokenKind::Identifier {
+            let shown = if token.kind == TokenKind::End { "" } else { &token.text };
+            let message = format!("no viable alternative at input '.{shown}'");
+            return self.syntax_error(token.offset, &message);
+        }
+        self.next += 1;
+        let name = format!("{dot}{}", token.text);
+        let is_reserved = RESERVED.contains(&&*token.text);
+        if is_reserved {
+            self.issues.report(start, format!("reserved identifier: {}", token.text));
+        }
+        if self.at("(") {
+            let id = self.take_id();
+            let args = self.args()?;
+            return Ok(match is_reserved {
+                true => Expr { id, kind: Kind::Broken },
+                false => self.call_or_macro(id, &name, None, args),
+            });
+        }
+        let id = self.id_at(token.offset);
+        let kind = if is_reserved { Kind::Broken } else { Kind::Ident(name.into()) };
+        Ok(Expr { id, kind })
+    }
+
+    /// `a.b{c: d}`, if that is what comes. No type in our environments has such a literal, so
+    /// its fields are read and dropped.
+    fn message(&mut self) -> Read<Option<Expr>> {
+        let mut end = self.next + usize::from(self.at("."));
+        let mut name = String::new();
+        loop {
+            let token = &self.tokens[end];
+            if token.kind != TokenKind::Identifier {
+                return Ok(None);
+            }
+            name.push_str(&token.text);
+            end += 1;
+            match self.tokens[end].kind {
+                TokenKind::Symbol(".") => name.push('.'),
+                TokenKind::Symbol("{") => break,
+                _ => return Ok(None),
+            }
+            end += 1;
+        }
+        self.next = end;
+        let id = self.take_id();
+        while !self.at("}") {
+            self.take_if("?");
+            if !matches!(self.peek(), TokenKind::Identifier | TokenKind::EscapedIdentifier) {
+                self.unwanted(false, "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}")?;
+            }
+            self.next += 1;
+            self.expect(":")?;
+            self.expr()?;
+            if !self.take_if(",") {
+                break;
+            }
+        }
+        self.close("}")?;
+        Ok(Some(Expr { id, kind: Kind::Struct { type_name: name.into() } }))
+    }
+
+    fn literal(&mut self) -> Expr {
+        let start = self.take();
+        let negative = start.kind == TokenKind::Symbol("-");
+        let token = if negative { self.take() } else { start.clone() };
+        let id = self.id_at(start.offset);
+        let kind = match literal::read(&token, negative) {
+            Ok(literal) => Kind::Literal(literal),
+            Err(message) => {
+                self.issues.report(start.offset, message);
+                Kind::Broken
+            }
+        };
+        Expr { id, kind }
+    }
+
+    fn call_or_macro(
+        &mut self,
+        id: Id,
+        function: &str,
+        target: Option<Expr>,
+        args: Vec<Expr>,
+    ) -> Expr {
+        match macros::expand(self, id, function, target, args) {
+            macros::Expansion::Done(expr) => expr,
+            macros::Expansion::None { target, args } => {
+                let target = target.map(Box::new);
+                Expr { id, kind: Kind::Call(Call { function: function.into(), target, args }) }
+            }
+            macros::Expansion::Wrong { at, message } => {
+                self.issues.report(self.offsets[at], message);
+                Expr { id, kind: Kind::Broken }
+            }
+        }
+    }
+
+    fn peek(&self) -> TokenKind {
+        self.tokens[self.next].kind
+    }
+
+    fn kind_after(&self, count: usize) -> TokenKind {
+        self.tokens.get(self.next + count).map_or(TokenKind::End, |token| token.kind)
+    }
+
+    fn at(&self, symbol: &str) -> bool {
+        matches!(self.peek(), TokenKind::Symbol(found) if found == symbol)
+    }
+
+    fn take(&mut self) -> Token {
+        let token = self.tokens[self.next].clone();
+        self.next += 1;
+        token
+    }
+
+    fn take_if(&mut self, symbol: &str) -> bool {
+        let found = self.at(symbol);
+        self.next += usize::from(found);
+        found
+    }
+
+    fn take_id(&mut self) -> Id {
+        let offset = self.take().offset;
+        self.id_at(offset)
+    }
+
+    /// A new node that stands at `offset`.
+    fn id_at(&mut self, offset: u32) -> Id {
+        self.offsets.push(offset);
+        self.offsets.len() - 1
+    }
+
+    fn expect(&mut self, symbol: &'static str) -> Read<()> {
+        if self.take_if(symbol) {
+            return Ok(());
+        }
+        let expected = format!("'{symbol}'");
+        if self.kind_after(1) == TokenKind::Symbol(symbol) {
+            self.unwanted(true, &expected)?;
+            self.next += 1;
+            return Ok(());
+        }
+        let token = self.tokens[self.next].clone();
+        // What could stand after it shows that nothing else is missing.
+        let could_follow = self.starts_operand(token.kind);
+        if could_follow == (symbol == ":") {
+            let message = format!("missing '{symbol}' at '{}'", token.text);
+            let _: Read<()> = self.syntax_error(token.offset, &message);
+            return Ok(());
+        }
+        self.unwanted(false, &expected)
+    }
+
+    /// The end of a list or a map, before which a comma may stand.
+    fn close(&mut self, symbol: &'static str) -> Read<()> {
+        if self.take_if(symbol) {
+            return Ok(());
+        }
+        let can_go_on = self.kind_after(1) == TokenKind::Symbol(symbol);
+        self.unwanted(can_go_on, &format!("{{'{symbol}', ','}}"))?;
+        self.next += 1;
+        Ok(())
+    }
+
+    /// The next token should not be here; without it, things may go on.
+    fn unwanted(&mut self, can_go_on: bool, expected: &str) -> Read<()> {
+        let token = self.take();
+        let what = if can_go_on { "extraneous" } else { "mismatched" };
+        let message = format!("{what} input '{}' expecting {expected}", token.text);
+        let outcome = self.syntax_error(token.offset, &message);
+        if can_go_on { Ok(()) } else { outcome }
+    }
+
+    fn syntax_error<T>(&mut self, offset: u32, message: &str) -> Read<T> {
+        self.issues.report(offset, format!("Syntax error: {message}"));
+        Err(GaveUp)
+    }
+}
+
+fn call(id: Id, function: &str, args: Vec<Expr>) -> Expr {
+    Expr { id, kind: Kind::Call(Call { function: function.into(), target: None, args }) }
+}
