@@ -184,13 +184,17 @@ fn bearer(headers: &HeaderMap) -> Result<Option<Cow<'_, str>>, &'static str> {
     }
 }
 
-fn is_websocket(headers: &HeaderMap) -> bool {
+/// Whether a request asks to go on as a WebSocket.
+pub(crate) fn is_websocket(headers: &HeaderMap) -> bool {
     let values = |name| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     let upgrades = values(CONNECTION)
         .flat_map(|value| value.split(','))
         .any(|word| word.trim().eq_ignore_ascii_case("upgrade"));
     upgrades && values(UPGRADE).any(|value| value.eq_ignore_ascii_case("websocket"))
 }
+
+/// What a subprotocol begins with that is a token in base64.
+pub(crate) const TOKEN_PROTOCOL: &str = "base64url.bearer.authorization.k8s.io.";
 
 /// The token among the subprotocols of a WebSocket. There must be another one, since the server
 /// answers with the one it chose, and must not answer with a token.
@@ -199,7 +203,7 @@ fn subprotocol(headers: &HeaderMap) -> Result<Option<Cow<'_, str>>, &'static str
     let mut others = 0;
     let values = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
     for protocol in values.filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(',')) {
-        match protocol.trim().strip_prefix("base64url.bearer.authorization.k8s.io.") {
+        match protocol.trim().strip_prefix(TOKEN_PROTOCOL) {
             Some(encoded) => tokens.push(encoded),
             None => others += 1,
         }

@@ -12,6 +12,7 @@ mod front;
 mod gzip;
 mod local;
 mod reply;
+mod socket;
 #[cfg(test)]
 mod tests;
 mod tls;

@@ -19,7 +19,7 @@ pub(super) enum Class {
 
 impl Class {
     pub(super) fn of(method: &Method, uri: &Uri) -> Self {
-        match Target::parse(method, uri.path(), is_watch(uri), None) {
+        match target(method, uri) {
             target if target.is_long_running() => Class::LongRunning,
             Target::Resource(target) if matches!(target.verb, Verb::Get | Verb::List) => {
                 Class::ReadOnly
@@ -28,6 +28,15 @@ impl Class {
             Target::Resource(_) | Target::Path { .. } => Class::Mutating,
         }
     }
+}
+
+/// Whether a request asks for the changes of a collection.
+pub(super) fn is_watch(method: &Method, uri: &Uri) -> bool {
+    matches!(target(method, uri), Target::Resource(target) if target.verb == Verb::Watch)
+}
+
+fn target(method: &Method, uri: &Uri) -> Target {
+    Target::parse(method, uri.path(), says_watch(uri), None)
 }
 
 /// How long a request asks to take at most; `None` leaves it to the server.
@@ -39,7 +48,7 @@ pub(super) fn asked_timeout(uri: &Uri) -> Result<Option<Duration>, ParseDuration
     Ok(u64::try_from(nanos).ok().filter(|nanos| *nanos > 0).map(Duration::from_nanos))
 }
 
-fn is_watch(uri: &Uri) -> bool {
+fn says_watch(uri: &Uri) -> bool {
     // Any word but these two asks for a watch, none at all too.
     parameter(uri, "watch")
         .is_some_and(|value| !matches!(value.to_ascii_lowercase().as_str(), "false" | "0"))

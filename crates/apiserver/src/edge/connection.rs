@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -22,6 +22,7 @@ use tokio_util::task::TaskTracker;
 use tracing::debug;
 
 use super::front::Front;
+use super::socket::{Asked, Socket};
 use super::{Limits, Peer, Tls};
 use crate::body::Body;
 
@@ -120,13 +121,19 @@ where
         let is_h2 = session.alpn_protocol() == Some(b"h2");
 
         let traffic = Arc::new(Traffic::default());
+        let socket: Arc<Mutex<Option<Socket>>> = Arc::default();
         let service = service_fn(|mut request: Request<Incoming>| {
             let under_way = Traffic::begin(&traffic);
             request.extensions_mut().insert(Arc::clone(&peer));
             let endpoint = Arc::clone(&self);
+            let asked = Asked::of(&mut request);
+            let socket = Arc::clone(&socket);
             async move {
-                let answer = endpoint.front.answer(request, under_way, &endpoint.handler);
-                Ok::<_, Infallible>(answer.await)
+                let answer = endpoint.front.answer(request, under_way, &endpoint.handler).await;
+                let Some(asked) = asked else { return Ok::<_, Infallible>(answer) };
+                let (answer, opened) = asked.answer(answer);
+                *socket.lock().unwrap_or_else(PoisonError::into_inner) = opened;
+                Ok(answer)
             }
         });
         let http = if is_h2 { &self.http.two } else { &self.http.one };
@@ -142,7 +149,7 @@ where
                     if let Err(error) = result {
                         debug!(%address, error, "connection broken");
                     }
-                    return;
+                    break;
                 }
                 () = shutdown.cancelled(), if !draining => {
                     draining = true;
@@ -161,6 +168,10 @@ where
                     quiet.as_mut().reset(tokio::time::Instant::now() + self.limits.idle_max);
                 }
             }
+        }
+        let opened = socket.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(socket) = opened {
+            socket.run().await;
         }
     }
 }

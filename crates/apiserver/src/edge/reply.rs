@@ -16,7 +16,7 @@ use crate::body::Body;
 pub struct Reply {
     content: Content,
     end: End,
-    _under_way: UnderWay,
+    _under_way: Option<UnderWay>,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -48,7 +48,17 @@ impl Reply {
         under_way: UnderWay,
         permit: Option<OwnedSemaphorePermit>,
     ) -> Self {
-        Reply { content, end, _under_way: under_way, _permit: permit }
+        Reply { content, end, _under_way: Some(under_way), _permit: permit }
+    }
+
+    pub(super) fn nothing() -> Self {
+        Reply::text("")
+    }
+
+    /// A few words of the edge's own.
+    pub(super) fn text(text: &'static str) -> Self {
+        let content = Content::Plain(Bytes::from_static(text.as_bytes()).into());
+        Reply { content, end: End::Never, _under_way: None, _permit: None }
     }
 }
 

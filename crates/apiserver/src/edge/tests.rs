@@ -112,6 +112,46 @@ async fn plain_http_is_told_that_tls_is_needed() {
 }
 
 #[tokio::test]
+async fn a_watch_may_go_over_a_websocket() {
+    let site = Site::start(Limits::default());
+    let mut client = site.secure(Protocol::One, None).await;
+    let request = "GET /api/v1/drip?watch=1 HTTP/1.1\r\nHost: a\r\nOrigin: http://a\r\n\
+                   Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\
+                   Sec-WebSocket-Version: 13\r\n\
+                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    client.write_all(request.as_bytes()).await.expect("write");
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(client.read_u8().await.expect("a head"));
+    }
+    let head = String::from_utf8(head).expect("text").to_ascii_lowercase();
+    assert!(head.starts_with("http/1.1 101 switching protocols\r\n"), "{head}");
+    assert!(head.contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo=\r\n"), "{head}");
+
+    client.write_all(b"\x89\x80\0\0\0\0").await.expect("a ping");
+    let mut drips = 0;
+    loop {
+        let mut start = [0; 2];
+        client.read_exact(&mut start).await.expect("a message");
+        match start {
+            [0x81, 5] => {
+                let mut text = [0; 5];
+                client.read_exact(&mut text).await.expect("a whole message");
+                assert_eq!(&text, b"drip\n");
+                drips += 1;
+            }
+            [0x8a, 0] if drips > 0 => break,
+            [0x8a, 0] => client.write_all(b"\x89\x80\0\0\0\0").await.expect("a ping"),
+            other => panic!("neither a drip nor a pong: {other:x?}"),
+        }
+    }
+    let mut rest = Vec::new();
+    // However the connection ends, what came before counts.
+    let (_, ()) = tokio::join!(client.read_to_end(&mut rest), site.stop());
+    assert!(rest.ends_with(b"\x88\x02\x03\xe8"), "it is closed when the server stops");
+}
+
+#[tokio::test]
 async fn headers_are_bounded() {
     let limits = Limits { header_bytes_max: 16 << 10, header_count_max: 40, ..Limits::default() };
     let site = Site::start(limits);
