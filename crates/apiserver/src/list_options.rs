@@ -116,16 +116,22 @@ impl ListOptions {
 /// # Errors
 /// The field that is wrong.
 pub(crate) fn version(text: &str) -> Result<u64, Box<field::Error>> {
-    if text.is_empty() {
-        return Ok(0);
-    }
+    stated_version(text)
+        .map_err(|why| Box::new(field::Error::invalid(&Path::new("resourceVersion"), text, why)))
+}
+
+/// The version that an object says it has, as a number.
+///
+/// # Errors
+/// In the words of Go.
+pub(crate) fn stated_version(text: &str) -> Result<u64, String> {
     let digits_only = text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
+        _ if text.is_empty() => Ok(0),
         Ok(version) if digits_only => Ok(version),
         _ => {
             let why = if digits_only { "value out of range" } else { "invalid syntax" };
-            let why = format!("strconv.ParseUint: parsing {}: {why}", go_quote(text));
-            Err(Box::new(field::Error::invalid(&Path::new("resourceVersion"), text, why)))
+            Err(format!("strconv.ParseUint: parsing {}: {why}", go_quote(text)))
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::gvk::{GroupKind, GroupResource};
+use kubewright_apimachinery::gvk::{GroupKind, GroupResource, GroupVersionKind};
 use kubewright_apimachinery::name::object_meta;
 use kubewright_apimachinery::status::Status;
 use kubewright_apimachinery::{apply, json, proto, yaml};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::draft::{Media, decode_yaml};
+use crate::draft::{Media, decode_yaml, identity};
 use crate::meta;
 use crate::query::Query;
 use crate::refusal::Refusal;
@@ -86,6 +86,9 @@ impl WriteOptions {
         Ok(WriteOptions { dry_run: !dry_run.is_empty(), manager, validation, force })
     }
 }
+
+/// What upstream looks kinds of options up in, by the place where it is made.
+const OPTIONS_SCHEME: &str = "pkg/runtime/scheme.go:111";
 
 /// The options of a delete.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -167,11 +170,21 @@ impl DeleteOptions {
         let tree = match media {
             Media::Protobuf => proto::decode(body).map_err(|error| bad(error.to_string()))?,
             Media::Yaml if !yaml::is_json(body) => decode_yaml(body).map_err(bad)?.value,
-            _ => json::decode(body).map_err(|error| bad(error.to_string()))?.value,
+            // Upstream looks for the kind first, and fails there.
+            _ => {
+                let unread = "couldn't get version/kind; json parse error";
+                json::decode(body).map_err(|error| bad(format!("{unread}: {error}")))?.value
+            }
         };
-        let kind = tree.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
-        if kind != "DeleteOptions" {
-            return Err(bad("decoded object cannot be converted to DeleteOptions".to_owned()));
+        if !tree.is_null() {
+            let found = GroupVersionKind::interpret(&tree);
+            let mut found = found.map_err(|error| bad(error.to_string()))?;
+            if found.version.is_empty() {
+                (found.group, found.version) = ("meta.k8s.io".to_owned(), "v1".to_owned());
+            }
+            if !matches!(found.kind.as_str(), "" | "DeleteOptions") {
+                return Err(bad(identity::unregistered_in(&found, OPTIONS_SCHEME)));
+            }
         }
         let kind = builtin::kind("", "v1", "DeleteOptions").expect("it is in the table");
         Ok(builtin::decode(kind, tree).map_err(|error| bad(error.to_string()))?.value)

@@ -129,8 +129,9 @@ impl Resource {
         self.gvr.group_resource()
     }
 
+    /// What its objects are judged as, and called when they are refused.
     pub fn group_kind(&self) -> GroupKind {
-        self.gvk.group_kind()
+        self.hub.group_kind()
     }
 
     pub fn group_version(&self) -> GroupVersion {

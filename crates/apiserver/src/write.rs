@@ -21,6 +21,7 @@ use crate::allocate::Reserved;
 use crate::encode;
 use crate::index::{self, Index, Store, Stored};
 use crate::kinds::Context;
+use crate::list_options::{stated_version, unexpected};
 use crate::meta;
 use crate::options::WriteOptions;
 use crate::refusal::{self, Refusal};
@@ -119,7 +120,8 @@ impl Write<'_> {
 
     /// Creates an object.
     pub(crate) async fn create(&self, object: Value) -> Result<Written, Refusal> {
-        if !matches!(meta::text(&object, "resourceVersion"), "" | "0") {
+        // Upstream overlooks what is no version.
+        if stated_version(meta::text(&object, "resourceVersion")).is_ok_and(|version| version > 0) {
             let why = "resourceVersion should not be set on objects to be created";
             return Err(Box::new(Status::failure(500, Reason::Unknown, why)));
         }
@@ -444,9 +446,10 @@ impl Write<'_> {
     /// Whether the client has seen the object as it is.
     fn check_version(&self, object: &Value, current: &Stored) -> Result<(), Refusal> {
         let resource = self.resource.group_resource();
-        match meta::text(object, "resourceVersion") {
-            "" | "0" if self.resource.unconditional_update() => Ok(()),
-            "" | "0" => {
+        let stated = stated_version(meta::text(object, "resourceVersion")).map_err(unexpected)?;
+        match stated {
+            0 if self.resource.unconditional_update() => Ok(()),
+            0 => {
                 let path = Path::new("metadata");
                 let path = path.child("resourceVersion");
                 let error = Error::invalid(&path, 0, "must be specified for an update");
@@ -454,20 +457,8 @@ impl Write<'_> {
                 let kind = GroupKind::new(resource.group, resource.resource);
                 Err(Box::new(Status::invalid(&kind, self.name, &[error])))
             }
-            version => match version.parse::<i64>() {
-                Ok(version) if version == current.revision.get() => Ok(()),
-                Ok(_) => Err(Box::new(Status::modified(&resource, self.name))),
-                Err(_) => {
-                    let path = Path::new("metadata");
-                    let path = path.child("resourceVersion");
-                    let why = format!(
-                        "strconv.ParseUint: parsing {}: invalid syntax",
-                        kubewright_apimachinery::json::go_quote(version)
-                    );
-                    let error = Error::invalid(&path, version, why);
-                    Err(Box::new(Status::internal_error(error.to_string())))
-                }
-            },
+            stated if stated == current.revision.get().unsigned_abs() => Ok(()),
+            _ => Err(Box::new(Status::modified(&resource, self.name))),
         }
     }
 

@@ -14,6 +14,7 @@ mod deletes;
 mod documents;
 mod garbage;
 mod kinds;
+mod mistakes;
 mod namespaces;
 mod own_objects;
 mod patches;
@@ -64,6 +65,7 @@ pub fn all() -> Vec<Scenario> {
         protobuf::SCENARIOS,
         documents::SCENARIOS,
         routes::SCENARIOS,
+        mistakes::SCENARIOS,
         reads::SCENARIOS,
         watches::SCENARIOS,
         writes::SCENARIOS,

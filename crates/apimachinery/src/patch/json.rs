@@ -97,6 +97,15 @@ impl Patch {
         &self.unknown_fields
     }
 
+    /// The pointers of all operations, to where they write and from where they read.
+    pub fn pointers(&self) -> impl Iterator<Item = &str> {
+        let pointers = self.operations.iter();
+        pointers
+            .flat_map(|operation| [&operation.path, &operation.from])
+            .flatten()
+            .map(String::as_str)
+    }
+
     /// The document after all operations.
     pub fn apply(&self, document: &Value) -> Result<Value, ApplyError> {
         let mut editor = Editor { document: document.clone(), copied: 0, shifted: 0 };

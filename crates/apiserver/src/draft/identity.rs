@@ -88,11 +88,15 @@ fn identify_builtin(
 }
 
 pub(crate) fn unregistered(found: &GroupVersionKind) -> String {
+    unregistered_in(found, SCHEME)
+}
+
+pub(crate) fn unregistered_in(found: &GroupVersionKind, scheme: &str) -> String {
     format!(
         "no kind {} is registered for version {} in scheme {}",
         json::go_quote(&found.kind),
         json::go_quote(&found.api_version()),
-        json::go_quote(SCHEME),
+        json::go_quote(scheme),
     )
 }
 

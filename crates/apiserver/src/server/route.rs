@@ -373,7 +373,7 @@ impl Call<'_> {
             _ => WriteKind::Patch,
         })?;
         self.observed.received_patch(&body);
-        let patch = Patch::read(kind, &body, options.validation)?;
+        let patch = Patch::read(kind, &body)?;
         if part == Some("scale") {
             let scale = scale::resource(self.resource);
             return self.write_scale(&options, &patch, &scale, &format).await;
@@ -680,7 +680,10 @@ impl Call<'_> {
             Written::Updated(stored) => {
                 self.answered(Answer::Stored(&stored), format, StatusCode::OK)
             }
-            Written::Object { object, created } => {
+            Written::Object { mut object, created } => {
+                if self.resource.takes_protobuf() {
+                    meta::arrange(&mut object);
+                }
                 let code = if created { StatusCode::CREATED } else { StatusCode::OK };
                 self.answered(Answer::Hub(object), format, code)
             }

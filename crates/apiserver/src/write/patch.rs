@@ -63,18 +63,15 @@ enum How {
     Json(json_patch::Patch),
     Merge(Value),
     Strategic(Value),
-    Apply(Value),
+    /// With what is wrong with how it was written.
+    Apply(Value, Vec<Violation>),
 }
 
 impl Patch {
     /// Reads a patch.
-    pub(crate) fn read(
-        kind: PatchKind,
-        body: &[u8],
-        validation: FieldValidation,
-    ) -> Result<Self, Refusal> {
+    pub(crate) fn read(kind: PatchKind, body: &[u8]) -> Result<Self, Refusal> {
         if kind == PatchKind::Apply {
-            return Self::read_apply(body, validation);
+            return Self::read_apply(body);
         }
         let bad = |why: String| Box::new(Status::bad_request(why));
         let decoded = json::decode(body).map_err(|error| match kind {
@@ -99,22 +96,32 @@ impl Patch {
         Ok(Patch { how, violations })
     }
 
-    fn read_apply(body: &[u8], validation: FieldValidation) -> Result<Self, Refusal> {
-        let decoded = match yaml::is_json(body) {
-            true => json::decode(body).map_err(|error| error.to_string()),
-            false => decode_yaml(body),
+    /// Reads what is to be applied. Upstream reads JSON as YAML too.
+    fn read_apply(body: &[u8]) -> Result<Self, Refusal> {
+        let bad =
+            |why: String| Box::new(Status::bad_request(format!("error decoding YAML: {why}")));
+        let decoded = match yaml::is_json(body).then(|| json::decode(body)) {
+            Some(Ok(decoded)) if decoded.violations.is_empty() => Ok(decoded),
+            _ => decode_yaml(body),
         };
-        let decoded = decoded
-            .map_err(|why| Box::new(Status::bad_request(format!("error decoding YAML: {why}"))))?;
-        if !decoded.violations.is_empty() && validation == FieldValidation::Strict {
-            let texts: Vec<String> = decoded.violations.iter().map(Violation::to_string).collect();
-            return Err(Box::new(Status::bad_request(format!(
-                "error strict decoding YAML: {}",
-                texts.join(", ")
-            ))));
-        }
-        let violations = strict::warnings(&decoded.violations);
-        Ok(Patch { how: How::Apply(decoded.value), violations })
+        let decoded =
+            decoded.map_err(|why| bad(format!("error converting YAML to JSON: {why}")))?;
+        let found = match &decoded.value {
+            Value::Object(_) | Value::Null => {
+                return Ok(Patch {
+                    how: How::Apply(decoded.value, decoded.violations),
+                    violations: Vec::new(),
+                });
+            }
+            Value::Array(_) => "array",
+            Value::String(_) => "string",
+            Value::Number(_) => "number",
+            Value::Bool(_) => "bool",
+        };
+        Err(bad(format!(
+            "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go \
+             value of type map[string]interface {{}}"
+        )))
     }
 
     fn patched(&self, write: &Write<'_>, live: &Value) -> Result<Value, Refusal> {
@@ -132,7 +139,7 @@ impl Patch {
                 strategic::apply(live.clone(), patch.clone(), schema)
                     .map_err(|error| Box::new(Status::from(&error)))?
             }
-            How::Apply(_) => unreachable!("an apply is no patch of the object"),
+            How::Apply(..) => unreachable!("an apply is no patch of the object"),
         };
         self.decode(write, patched)
     }
@@ -148,6 +155,7 @@ impl Patch {
                 json::to_string(&patched)
             }
             How::Merge(patch) => json::to_string(&sorted_along(&patched, patch)),
+            How::Json(patch) => json::to_string(&sorted_along(&patched, &trodden(patch))),
             _ => json::to_string(&patched),
         };
         let invalid = |why: String| {
@@ -229,6 +237,7 @@ impl Patch {
         write: &Write<'_>,
         live: Option<&Value>,
         config: &Value,
+        violations: &[Violation],
     ) -> Result<Value, Refusal> {
         let options = write.options;
         let applied = write.with_manager(|manager| {
@@ -236,14 +245,24 @@ impl Patch {
         });
         let object = applied.map_err(|error| Box::new(Status::from(error)))?;
         let mut object = converted(write.resource, config, object)?;
-        if options.validation != FieldValidation::Ignore {
-            write.warnings.extend(self.violations.iter().cloned());
+        // Upstream applies first, and then looks how it was written.
+        match options.validation {
+            _ if violations.is_empty() => {}
+            FieldValidation::Ignore => {}
+            FieldValidation::Warn => write.warnings.extend(strict::warnings(violations)),
+            FieldValidation::Strict => {
+                let texts: Vec<String> = violations.iter().map(Violation::to_string).collect();
+                let why = format!("{STRICT}: {}", texts.join(", "));
+                return Err(Box::new(Status::bad_request(why)));
+            }
         }
         // What was given up is filled in again.
         write.resource.default(&mut object);
         Ok(object)
     }
 }
+
+const STRICT: &str = "error strict decoding YAML: error converting YAML to JSON";
 
 /// What an apply has merged, in normal form: the schema that it was merged by lets more through
 /// than the type has room for.
@@ -290,18 +309,45 @@ fn merged_remainder(patch: &Value) -> Value {
 /// The object with the members sorted of each object that a merge patch went into: upstream reads
 /// only those.
 fn sorted_along(object: &Value, patch: &Value) -> Value {
-    let (Value::Object(members), Value::Object(changes)) = (object, patch) else {
-        return object.clone();
-    };
-    let mut sorted: Vec<(String, Value)> = members
-        .iter()
-        .map(|(key, value)| match changes.get(key) {
-            Some(change) => (key.clone(), sorted_along(value, change)),
-            None => (key.clone(), value.clone()),
-        })
-        .collect();
-    sorted.sort_by(|a, b| a.0.cmp(&b.0));
-    sorted.into_iter().collect::<Map<_, _>>().into()
+    match (object, patch) {
+        (Value::Object(members), Value::Object(changes)) => {
+            let mut sorted: Vec<(String, Value)> = members
+                .iter()
+                .map(|(key, value)| (key.clone(), sorted_within(value, changes.get(key))))
+                .collect();
+            sorted.sort_by(|a, b| a.0.cmp(&b.0));
+            sorted.into_iter().collect::<Map<_, _>>().into()
+        }
+        (Value::Array(items), Value::Object(changes)) => {
+            let items = items.iter().enumerate();
+            items.map(|(at, item)| sorted_within(item, changes.get(&at.to_string()))).collect()
+        }
+        _ => object.clone(),
+    }
+}
+
+fn sorted_within(value: &Value, change: Option<&Value>) -> Value {
+    match change {
+        Some(change) => sorted_along(value, change),
+        None => value.clone(),
+    }
+}
+
+/// The objects and lists that a JSON patch goes through, as a tree.
+fn trodden(patch: &json_patch::Patch) -> Value {
+    let mut tree = Value::Object(Map::new());
+    for pointer in patch.pointers() {
+        let mut steps: Vec<&str> = pointer.split('/').skip(1).collect();
+        // What it comes to in the end is taken as it is.
+        steps.pop();
+        let mut at = &mut tree;
+        for step in steps {
+            let name = step.replace("~1", "/").replace("~0", "~");
+            let members = at.as_object_mut().expect("the tree has only objects");
+            at = members.entry(name).or_insert_with(|| Value::Object(Map::new()));
+        }
+    }
+    tree
 }
 
 /// What is wrong with a value as upstream says it of the result of a strategic merge, which it does
@@ -338,7 +384,7 @@ fn conversion_complaint(error: &DecodeError) -> String {
 impl Revise for Patch {
     fn revise(&self, write: &Write<'_>, live: Option<&Value>) -> Result<Value, Refusal> {
         match (&self.how, live) {
-            (How::Apply(config), live) => self.apply(write, live, config),
+            (How::Apply(config, violations), live) => self.apply(write, live, config, violations),
             (_, Some(live)) => {
                 let object = self.patched(write, live)?;
                 Ok(write.track(Some(live), object))
@@ -348,6 +394,6 @@ impl Revise for Patch {
     }
 
     fn creates(&self) -> bool {
-        matches!(self.how, How::Apply(_))
+        matches!(self.how, How::Apply(..))
     }
 }
