@@ -7,13 +7,30 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, anyhow};
 use clap::ValueEnum;
 use kubewright_cluster::control::{self, Command};
-use kubewright_cluster::home::{DEFAULT_NAME, Found, Hold, Home};
+use kubewright_cluster::home::{DEFAULT_NAME, Found, Hold, Home, check_name};
 use kubewright_cluster::run;
+
+/// Which cluster is meant.
+#[derive(clap::Args)]
+pub(crate) struct Which {
+    #[arg(value_parser = parse_name, default_value = DEFAULT_NAME)]
+    name: String,
+    /// The same, as `up` takes it.
+    #[arg(long = "name", id = "named", value_name = "NAME", value_parser = parse_name)]
+    #[arg(conflicts_with = "name")]
+    named: Option<String>,
+}
+
+impl Which {
+    fn name(&self) -> &str {
+        self.named.as_deref().unwrap_or(&self.name)
+    }
+}
 
 #[derive(clap::Args)]
 pub(crate) struct DownArgs {
-    #[arg(default_value = DEFAULT_NAME)]
-    name: String,
+    #[command(flatten)]
+    which: Which,
     /// Also delete its objects and its certificates.
     #[arg(long)]
     delete: bool,
@@ -27,21 +44,21 @@ pub(crate) struct ClustersArgs {
 
 #[derive(clap::Args)]
 pub(crate) struct KubeconfigArgs {
-    #[arg(default_value = DEFAULT_NAME)]
-    name: String,
+    #[command(flatten)]
+    which: Which,
 }
 
 #[derive(clap::Args)]
 pub(crate) struct ResetArgs {
-    #[arg(default_value = DEFAULT_NAME)]
-    name: String,
+    #[command(flatten)]
+    which: Which,
 }
 
 #[derive(clap::Args)]
 pub(crate) struct SnapshotArgs {
     /// Must not exist.
     file: PathBuf,
-    #[arg(long, default_value = DEFAULT_NAME)]
+    #[arg(long, value_parser = parse_name, default_value = DEFAULT_NAME)]
     name: String,
 }
 
@@ -50,7 +67,7 @@ pub(crate) struct RestoreArgs {
     /// What `snapshot` wrote.
     file: PathBuf,
     /// A cluster, running or not; one that does not exist will, after `up`.
-    #[arg(long, default_value = DEFAULT_NAME)]
+    #[arg(long, value_parser = parse_name, default_value = DEFAULT_NAME)]
     name: String,
 }
 
@@ -65,7 +82,7 @@ pub(crate) enum Output {
 
 pub(crate) fn down(args: &DownArgs) -> Result<ExitCode> {
     let home = home()?;
-    let Found { record, running } = find(&home, &args.name)?;
+    let Found { record, running } = find(&home, args.which.name())?;
     let name = &record.name;
     if running {
         control::tell(&record.control, &Command::Stop)
@@ -99,8 +116,9 @@ pub(crate) fn list(args: &ClustersArgs) -> Result<ExitCode> {
 
 pub(crate) fn kubeconfig(args: &KubeconfigArgs) -> Result<ExitCode> {
     let home = home()?;
-    find(&home, &args.name)?;
-    let path = run::kubeconfig_path(&home.dir(&args.name)?);
+    let name = args.which.name();
+    find(&home, name)?;
+    let path = run::kubeconfig_path(&home.dir(name)?);
     let text =
         std::fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
     print!("{text}");
@@ -109,7 +127,7 @@ pub(crate) fn kubeconfig(args: &KubeconfigArgs) -> Result<ExitCode> {
 
 pub(crate) fn reset(args: &ResetArgs) -> Result<ExitCode> {
     let home = home()?;
-    let Found { record, running } = find(&home, &args.name)?;
+    let Found { record, running } = find(&home, args.which.name())?;
     match running {
         true => control::tell(&record.control, &Command::Reset)?,
         false => run::reset(&home, &record)?,
@@ -128,6 +146,9 @@ pub(crate) fn snapshot(args: &SnapshotArgs) -> Result<ExitCode> {
     }
     // The cluster's process has another idea of where it is.
     let path = std::path::absolute(&args.file).context("find the file")?;
+    if path.exists() {
+        return Err(anyhow!("{} is there already: name another file", args.file.display()));
+    }
     control::tell(&record.control, &Command::Snapshot { path })?;
     println!("wrote {}", args.file.display());
     Ok(ExitCode::SUCCESS)
@@ -144,6 +165,11 @@ pub(crate) fn restore(args: &RestoreArgs) -> Result<ExitCode> {
     }
     println!("cluster {:?} has the objects of {}", args.name, args.file.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The name of a cluster, or why it is none.
+pub(crate) fn parse_name(text: &str) -> Result<String, String> {
+    check_name(text).map(|()| text.to_owned())
 }
 
 pub(crate) fn home() -> Result<Home> {

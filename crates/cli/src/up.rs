@@ -14,12 +14,12 @@ use kubewright_cluster::{NAMES, Names, audit, etcd};
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 
-use crate::cluster::{Output, home};
+use crate::cluster::{Output, home, parse_name};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Of the cluster and of its context.
-    #[arg(long, default_value = DEFAULT_NAME)]
+    #[arg(long, value_parser = parse_name, default_value = DEFAULT_NAME)]
     name: String,
     /// Where it is served on 127.0.0.1: 6443, or where it was before; 0 is any port that is free.
     #[arg(long)]
@@ -49,9 +49,9 @@ pub(crate) struct Args {
     #[arg(long, value_parser = parse_node, default_value = "none")]
     node: Node,
     /// Which controllers run, as kube-controller-manager takes them: `*` is all, `-NAME` not this
-    /// one, `NAME` only those named
+    /// one, `NAME` only those named, and an empty list none.
     #[arg(long, value_name = "LIST", value_parser = parse_controllers, default_value = "*")]
-    #[arg(allow_hyphen_values = true)]
+    #[arg(allow_hyphen_values = true, long_help = controllers_help())]
     controllers: Names,
     /// Which requests go to the audit log, and how much of them: an audit.k8s.io/v1 Policy.
     #[arg(long, value_name = "FILE", requires = "audit_log")]
@@ -265,17 +265,18 @@ fn audit(args: &Args) -> Result<Option<audit::Config>> {
 }
 
 fn etcd_tls(args: &Args) -> Result<Option<etcd::Tls>> {
-    let read =
-        |path: &PathBuf| std::fs::read(path).with_context(|| format!("read {}", path.display()));
+    let read = |option: &str, path: &PathBuf| {
+        std::fs::read(path).with_context(|| format!("read {option} {}", path.display()))
+    };
     let Some(ca) = &args.etcd_cafile else { return Ok(None) };
     let identity = match (&args.etcd_certfile, &args.etcd_keyfile) {
         (Some(certificate), Some(key)) => Some(etcd::Identity {
-            certificate_pem: read(certificate)?,
-            private_key_pem: read(key)?,
+            certificate_pem: read("--etcd-certfile", certificate)?,
+            private_key_pem: read("--etcd-keyfile", key)?,
         }),
         _ => None,
     };
-    Ok(Some(etcd::Tls { ca_pem: read(ca)?, identity, server_name: None }))
+    Ok(Some(etcd::Tls { ca_pem: read("--etcd-cafile", ca)?, identity, server_name: None }))
 }
 
 fn parse_store(text: &str) -> Result<Store, String> {
@@ -291,6 +292,14 @@ fn parse_store(text: &str) -> Result<Store, String> {
         Some(url) => Err(format!("{url:?} is no URL of etcd: it begins with http:// or https://")),
         None => Ok(Store::Etcd(urls)),
     }
+}
+
+fn controllers_help() -> String {
+    let names: String = NAMES.iter().map(|name| format!("\n  {name}")).collect();
+    format!(
+        "Which controllers run, as kube-controller-manager takes them: `*` is all, `-NAME` not \
+         this one, `NAME` only those named, and an empty list none:{names}"
+    )
 }
 
 fn parse_controllers(list: &str) -> Result<Names, String> {

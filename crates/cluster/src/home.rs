@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow};
 use kubewright_apimachinery::name::dns1123_label;
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +76,11 @@ pub enum HoldError {
     },
 }
 
+/// Says why a cluster cannot be called so: the name is that of a directory and of a context.
+pub fn check_name(name: &str) -> Result<(), String> {
+    dns1123_label(name).into_iter().next().map_or(Ok(()), |problem| Err(problem.to_string()))
+}
+
 impl Home {
     pub fn new(dir: PathBuf) -> Self {
         Home(dir)
@@ -90,10 +95,8 @@ impl Home {
 
     /// The directory of a cluster, which need not exist.
     pub fn dir(&self, name: &str) -> Result<PathBuf> {
-        // It names a directory, and a context.
-        if let Some(problem) = dns1123_label(name).first() {
-            bail!("{name:?} is no name for a cluster: {problem}");
-        }
+        check_name(name)
+            .map_err(|problem| anyhow!("{name:?} is no name for a cluster: {problem}"))?;
         Ok(self.0.join(name))
     }
 

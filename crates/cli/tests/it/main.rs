@@ -158,7 +158,7 @@ fn an_ephemeral_cluster_leaves_nothing_behind() {
     let user = User::new();
     user.run(&["up", "--ephemeral", "--detach", "--port", "0", "--name", "other"]).expect("up");
     user.run(&["reset", "other"]).expect("reset");
-    user.run(&["down", "other"]).expect("down");
+    user.run(&["down", "--name", "other"]).expect("down");
     let home = user.home.path().join(".local/share/kubewright");
     assert_eq!(std::fs::read_dir(home).expect("a directory").count(), 0);
     let gone = user.run(&["down", "other"]).expect_err("it is gone");

@@ -1,6 +1,8 @@
 //! One logical connection to an etcd cluster: which member is asked, TLS, the login token, and which
 //! failed calls are worth repeating. What is asked, and what the answers mean, belongs to the callers.
 
+use std::error::Error;
+use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -42,7 +44,7 @@ pub enum CallError {
     Unavailable {
         endpoint: String,
         #[source]
-        status: Box<Status>,
+        cause: Cause,
     },
     /// Read at a newer revision.
     #[error("read a revision that etcd has compacted")]
@@ -61,11 +63,15 @@ pub enum CallError {
     LeaseGone,
     /// The login or its permissions are wrong.
     #[error("be let in by etcd")]
-    Denied(#[source] Box<Status>),
+    Denied(#[source] Cause),
     /// etcd and we disagree about the protocol.
     #[error("be understood by etcd")]
-    Unexpected(#[source] Box<Status>),
+    Unexpected(#[source] Cause),
 }
+
+/// What is behind a failed call. Of all that gRPC wraps around it, the innermost is told.
+#[derive(Debug)]
+pub struct Cause(Box<Status>);
 
 struct Member {
     endpoint: String,
@@ -78,6 +84,24 @@ enum Repeat {
     Freely,
     OnlyIfUnsent,
 }
+
+impl From<Status> for Cause {
+    fn from(status: Status) -> Self {
+        Cause(Box::new(status))
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let causes = std::iter::successors(self.0.source(), |&cause| cause.source());
+        match causes.last() {
+            Some(innermost) => write!(f, "{innermost}"),
+            None => f.write_str(self.0.message()),
+        }
+    }
+}
+
+impl Error for Cause {}
 
 impl Client {
     /// Prepares the connection; the first call opens it.
@@ -282,13 +306,13 @@ pub(super) fn failure(endpoint: &str, status: Status) -> CallError {
         Code::ResourceExhausted if says("larger than max") => CallError::TooLarge,
         Code::ResourceExhausted if says("database space exceeded") => CallError::NoSpace,
         Code::NotFound if says("lease not found") => CallError::LeaseGone,
-        Code::PermissionDenied | Code::Unauthenticated => CallError::Denied(Box::new(status)),
+        Code::PermissionDenied | Code::Unauthenticated => CallError::Denied(status.into()),
         Code::InvalidArgument
             if says("invalid user ID or password")
                 || says("user name is empty")
                 || says("revision of auth store is old") =>
         {
-            CallError::Denied(Box::new(status))
+            CallError::Denied(status.into())
         }
         // A connection that breaks under a call shows as one of the last three.
         Code::Unavailable
@@ -297,9 +321,9 @@ pub(super) fn failure(endpoint: &str, status: Status) -> CallError {
         | Code::Unknown
         | Code::Internal
         | Code::Cancelled => {
-            CallError::Unavailable { endpoint: endpoint.to_owned(), status: Box::new(status) }
+            CallError::Unavailable { endpoint: endpoint.to_owned(), cause: status.into() }
         }
-        _ => CallError::Unexpected(Box::new(status)),
+        _ => CallError::Unexpected(status.into()),
     }
 }
 

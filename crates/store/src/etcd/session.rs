@@ -69,7 +69,7 @@ impl Session {
             .await
             .map_err(|status| failure(endpoint, status))?;
         answer.into_inner().token.parse().map_err(|_| {
-            CallError::Unexpected(Box::new(Status::internal("token is not a header value")))
+            CallError::Unexpected(Status::internal("token is not a header value").into())
         })
     }
 }

@@ -21,6 +21,25 @@ fn verdict(code: Code, message: &str) -> &'static str {
 }
 
 #[test]
+fn a_failed_call_tells_what_is_behind_it() {
+    let inner = std::io::Error::other("connection refused");
+    let mut status = Status::new(Code::Unavailable, "tcp connect error");
+    status.set_source(std::sync::Arc::new(std::io::Error::other(inner)));
+    for (status, expected) in [
+        (status, "connection refused"),
+        (
+            Status::new(Code::Unavailable, "etcdserver: leader changed"),
+            "etcdserver: leader changed",
+        ),
+    ] {
+        let error = failure("http://etcd", status);
+        let cause = std::error::Error::source(&error).expect("a cause");
+        assert_eq!(cause.to_string(), expected);
+        assert!(cause.source().is_none(), "it is told once");
+    }
+}
+
+#[test]
 fn etcds_errors_become_choices() {
     let check = |code, message, expected| assert_eq!(verdict(code, message), expected, "{message}");
     check(Code::OutOfRange, "etcdserver: mvcc: required revision has been compacted", "compacted");
