@@ -26,6 +26,7 @@ mod volume_resize;
 mod tests;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use jiff::Timestamp;
 use kubewright_apimachinery::status::Status;
@@ -34,6 +35,7 @@ use serde_json::Value;
 use crate::authz::{Authorizer, escalation};
 use crate::index::{self, Store};
 use crate::meta;
+use crate::metrics::{Metrics, Step};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::target::{ResourceTarget, Verb};
@@ -93,11 +95,12 @@ struct Plugins {
 pub struct Admission {
     store: Store,
     authorizer: Arc<Authorizer>,
+    metrics: Arc<Metrics>,
 }
 
 impl Admission {
-    pub(crate) fn new(store: Store, authorizer: Arc<Authorizer>) -> Self {
-        Admission { store, authorizer }
+    pub(crate) fn new(store: Store, authorizer: Arc<Authorizer>, metrics: Arc<Metrics>) -> Self {
+        Admission { store, authorizer, metrics }
     }
 
     /// Lets the plugins change an object. Nothing comes of it that gives away more than the user
@@ -107,12 +110,16 @@ impl Admission {
         attributes: &Attributes<'_>,
         object: &mut Value,
     ) -> Result<(), Refusal> {
-        let scene = self.scene();
-        namespace_lifecycle::admit(&scene, attributes, Some(&*object))?;
-        service_account::wait_for_default(&scene, attributes, object).await;
-        for plugin in plugins(attributes.resource).mutating {
-            plugin(&scene, attributes, object)?;
-        }
+        let completed = async {
+            let scene = self.scene();
+            namespace_lifecycle::admit(&scene, attributes, Some(&*object))?;
+            service_account::wait_for_default(&scene, attributes, object).await;
+            for plugin in plugins(attributes.resource).mutating {
+                plugin(&scene, attributes, object)?;
+            }
+            Ok(())
+        };
+        self.timed(Step::Admit, attributes.operation, completed).await?;
         self.check_escalation(attributes, object)
     }
 
@@ -122,17 +129,34 @@ impl Admission {
         attributes: &Attributes<'_>,
         object: Value,
     ) -> Result<Admitted, Refusal> {
-        let scene = self.scene();
-        for plugin in plugins(attributes.resource).judging {
-            plugin(&scene, attributes, &object)?;
-        }
-        quota::charge(&scene, attributes, &object).await?;
+        let judged = async {
+            let scene = self.scene();
+            for plugin in plugins(attributes.resource).judging {
+                plugin(&scene, attributes, &object)?;
+            }
+            quota::charge(&scene, attributes, &object).await
+        };
+        self.timed(Step::Validate, attributes.operation, judged).await?;
         Ok(Admitted(object))
     }
 
     /// Lets the plugins judge a deletion.
     pub(crate) async fn judge_delete(&self, attributes: &Attributes<'_>) -> Result<(), Refusal> {
-        namespace_lifecycle::admit(&self.scene(), attributes, None)
+        let judged = async { namespace_lifecycle::admit(&self.scene(), attributes, None) };
+        self.timed(Step::Admit, attributes.operation, judged).await
+    }
+
+    /// Takes a step, and notes how long it took.
+    async fn timed(
+        &self,
+        step: Step,
+        operation: Operation,
+        work: impl Future<Output = Result<(), Refusal>>,
+    ) -> Result<(), Refusal> {
+        let begun = Instant::now();
+        let done = work.await;
+        self.metrics.admitted(step, operation, done.is_err(), begun.elapsed());
+        done
     }
 
     /// Upstream asks this where roles and bindings are stored, before they are validated.

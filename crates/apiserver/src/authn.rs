@@ -32,6 +32,7 @@ use crate::edge::{Peer, Shown};
 use crate::index::Store;
 use crate::user::{AUTHENTICATED, UNAUTHENTICATED, User};
 use certificate::CertificateError;
+pub(crate) use certificate::Certified;
 pub use impersonation::Impersonated;
 pub use service_account::Verifier;
 pub use static_token::{StaticTokens, StaticTokensError};
@@ -148,15 +149,17 @@ const INVALID_TOKEN: &str = "invalid bearer token";
 
 /// Whom the other end's certificate stands for.
 fn certified(peer: &Peer) -> Result<Option<User>, CertificateError> {
-    if let Some(user) = peer.certified.get() {
-        return Ok(user.clone());
+    let user = |certified: &Option<Certified>| certified.as_ref().map(|found| found.user.clone());
+    if let Some(certified) = peer.certified.get() {
+        return Ok(user(certified));
     }
-    let user = match &peer.shown {
+    let certified = match &peer.shown {
         Shown::Nothing => None,
-        Shown::Trusted(certificate) => certificate::user(certificate)?.map(authenticated),
+        Shown::Trusted(certificate) => certificate::user(certificate)?
+            .map(|found| Certified { user: authenticated(found.user), ..found }),
         Shown::Untrusted => return Err(CertificateError::Untrusted),
     };
-    Ok(peer.certified.get_or_init(|| user).clone())
+    Ok(user(peer.certified.get_or_init(|| certified)))
 }
 
 /// A user with the group of all who were identified, unless the credential says otherwise.

@@ -31,8 +31,8 @@ use tracing::{debug, warn};
 
 use self::connection::Endpoint;
 use self::front::Front;
+use crate::authn::Certified;
 use crate::body::Body;
-use crate::user::User;
 
 pub use self::front::REQUEST_LOG;
 pub(crate) use self::front::{AUDIT_ID, identified, limit};
@@ -89,7 +89,7 @@ pub struct Peer {
     pub address: SocketAddr,
     pub shown: Shown,
     /// Whom the certificate stands for, if anybody; read for the first request.
-    pub(crate) certified: OnceLock<Option<User>>,
+    pub(crate) certified: OnceLock<Option<Certified>>,
 }
 
 /// Serves until `shutdown`, then ends watches, lets other requests finish within

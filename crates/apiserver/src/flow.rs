@@ -9,7 +9,7 @@ mod tests;
 pub(crate) mod upkeep;
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use k8s_openapi::api::flowcontrol::v1::{
@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use crate::catalog::Catalog;
 use crate::genesis::flow;
 use crate::index::Store;
+use crate::metrics::{Meter, Metrics};
 use crate::target::{ResourceTarget, Target};
 use crate::user::{self, User};
 
@@ -34,17 +35,20 @@ const ALL: &str = "*";
 /// Tells of every request which flow it belongs to.
 pub(crate) struct Flows {
     store: Store,
+    metrics: Arc<Metrics>,
     /// In the order in which they are tried. One of them, `catch-all`, matches everybody.
     schemas: RwLock<Vec<Schema>>,
 }
 
 /// What a request belongs to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Flow {
     schema_uid: HeaderValue,
     level_uid: HeaderValue,
     /// Whether nothing limits its requests.
     pub(crate) is_exempt: bool,
+    /// Where its requests are counted.
+    pub(crate) meter: Arc<Meter>,
 }
 
 /// A FlowSchema that is in force.
@@ -55,8 +59,8 @@ struct Schema {
 }
 
 impl Flows {
-    pub(crate) fn new(store: Store) -> Self {
-        let flows = Flows { store, schemas: RwLock::default() };
+    pub(crate) fn new(store: Store, metrics: Arc<Metrics>) -> Self {
+        let flows = Flows { store, metrics, schemas: RwLock::default() };
         flows.refresh();
         flows
     }
@@ -65,7 +69,7 @@ impl Flows {
     pub(crate) fn refresh(&self) {
         let schemas = stored(&self.store, &Catalog::flow_schemas().prefix);
         let levels = stored(&self.store, &Catalog::priority_levels().prefix);
-        let schemas = compile(schemas, levels);
+        let schemas = compile(schemas, levels, &self.metrics);
         *self.schemas.write().unwrap_or_else(PoisonError::into_inner) = schemas;
     }
 
@@ -98,6 +102,7 @@ fn stored<T: DeserializeOwned>(store: &Store, prefix: &str) -> Vec<T> {
 fn compile(
     mut schemas: Vec<FlowSchema>,
     mut levels: Vec<PriorityLevelConfiguration>,
+    metrics: &Metrics,
 ) -> Vec<Schema> {
     for name in flow::MANDATORY {
         if !schemas.iter().any(|other| other.metadata.name.as_deref() == Some(name)) {
@@ -115,10 +120,12 @@ fn compile(
     });
     let schema = |schema: FlowSchema| {
         let spec = schema.spec?;
-        let level = levels.get(spec.priority_level_configuration.name.as_str())?;
+        let level_name = spec.priority_level_configuration.name.as_str();
+        let level = levels.get(level_name)?;
         let flow = Flow {
             schema_uid: uid(schema.metadata.uid.as_deref()),
             level_uid: uid(level.metadata.uid.as_deref()),
+            meter: metrics.flow(schema.metadata.name.as_deref().unwrap_or_default(), level_name),
             is_exempt: level.spec.as_ref().is_some_and(|spec| spec.type_ == "Exempt"),
         };
         Some(Schema { flow, rules: spec.rules.unwrap_or_default() })

@@ -3,15 +3,17 @@
 //! Whoever counts holds a handle on the counter, found once per request; to count is then a few
 //! atomic additions. Everything else is done when somebody reads the page.
 
+mod flows;
 mod histogram;
 mod process;
 mod requests;
 mod slis;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod text;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -22,8 +24,9 @@ use http::header::{HeaderName, HeaderValue};
 use kubewright_apimachinery::gvk::GroupVersionResource;
 use kubewright_store::{Observed, Observer, Operation};
 
-use self::histogram::{DECISION_SECONDS, EVENT_BYTES, REQUEST_SECONDS};
+use self::histogram::{DECISION_SECONDS, EVENT_BYTES, LIFETIME_SECONDS, REQUEST_SECONDS};
 use self::text::{Kind, Page};
+use crate::admission;
 use crate::audit;
 use crate::authz::Decision;
 use crate::catalog::Catalog;
@@ -34,8 +37,10 @@ use crate::resource::Resource;
 use crate::user::User;
 use crate::version;
 
+pub(crate) use self::flows::{Executing, Meter};
 pub(crate) use self::histogram::Histogram;
 pub(crate) use self::requests::{Route, Series};
+pub(crate) use self::steps::Step;
 
 /// Where the metrics are.
 pub(crate) const PATH: &str = "/metrics";
@@ -54,6 +59,14 @@ pub(crate) struct Metrics {
     users: [AtomicU64; USERNAMES.len()],
     authorization: [Histogram; 2],
     rbac_allowed: AtomicU64,
+    /// How long the certificates are good for by which clients are identified.
+    certificates: Histogram,
+    flows: flows::Meters,
+    admission: steps::Steps,
+    /// By group and resource.
+    lists: RwLock<BTreeMap<[String; 2], Arc<Lists>>>,
+    /// Group, resource, subresource and version of what was asked for though it is deprecated.
+    deprecated: RwLock<BTreeSet<[String; 4]>>,
 }
 
 /// How many requests are being answered, of those that do not last.
@@ -68,6 +81,14 @@ struct InFlight {
 struct Writes {
     duration: Histogram,
     errors: AtomicU64,
+}
+
+/// Lists of one resource.
+#[derive(Debug, Default)]
+pub(crate) struct Lists {
+    count: AtomicU64,
+    fetched: AtomicU64,
+    returned: AtomicU64,
 }
 
 /// What a server has, besides what it counts.
@@ -108,6 +129,11 @@ impl Default for Metrics {
             users: Default::default(),
             authorization: decisions(),
             rbac_allowed: AtomicU64::default(),
+            certificates: Histogram::new(&LIFETIME_SECONDS),
+            flows: flows::Meters::default(),
+            admission: steps::Steps::default(),
+            lists: RwLock::default(),
+            deprecated: RwLock::default(),
         }
     }
 }
@@ -146,6 +172,49 @@ impl Metrics {
         }
     }
 
+    /// Somebody was identified by a certificate that is good for so long.
+    pub(crate) fn certified(&self, lifetime: Duration) {
+        self.certificates.observe(lifetime.as_secs());
+    }
+
+    /// Where requests are counted that belong to a flow.
+    pub(crate) fn flow(&self, schema: &str, level: &str) -> Arc<Meter> {
+        self.flows.of(schema, level)
+    }
+
+    /// A step of admission has ended.
+    pub(crate) fn admitted(
+        &self,
+        step: Step,
+        operation: admission::Operation,
+        is_rejected: bool,
+        elapsed: Duration,
+    ) {
+        self.admission.took(step, operation, is_rejected, elapsed);
+    }
+
+    /// A list was answered for which so many objects were looked at.
+    pub(crate) fn listed(&self, gvr: &GroupVersionResource, fetched: usize, returned: usize) {
+        let key = [gvr.group.clone(), gvr.resource.clone()];
+        let found = self.lists.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let lists = found.unwrap_or_else(|| {
+            let mut lists = self.lists.write().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(lists.entry(key).or_default())
+        });
+        lists.count.fetch_add(1, Relaxed);
+        lists.fetched.fetch_add(fetched as u64, Relaxed);
+        lists.returned.fetch_add(returned as u64, Relaxed);
+    }
+
+    /// Something was asked for that is deprecated.
+    pub(crate) fn deprecated(&self, gvr: &GroupVersionResource, part: &str) {
+        let key = [gvr.group.as_str(), &gvr.resource, part, &gvr.version].map(str::to_owned);
+        let known = self.deprecated.read().unwrap_or_else(PoisonError::into_inner).contains(&key);
+        if !known {
+            self.deprecated.write().unwrap_or_else(PoisonError::into_inner).insert(key);
+        }
+    }
+
     /// Where the sizes of events are counted that watches of this resource are sent.
     pub(crate) fn watch(&self, gvr: &GroupVersionResource) -> Arc<Histogram> {
         let key = [gvr.group.clone(), gvr.resource.clone(), gvr.version.clone()];
@@ -163,17 +232,24 @@ impl Metrics {
     fn page(&self, scene: &Scene<'_>) -> String {
         let mut page = Page::default();
         let requests = self.requests.sorted();
+        write_services(&mut page, scene.store);
+        self.admission.write(&mut page);
         write_audit(&mut page, scene.audit);
         self.write_decisions(&mut page);
+        self.write_lists(&mut page);
+        self.write_certificates(&mut page);
         self.write_in_flight(&mut page);
+        self.flows.write(&mut page);
         requests::write_long_running(&mut page, &requests);
         requests::write_durations(&mut page, &requests);
         requests::write_terminations(&mut page, &requests);
         requests::write_totals(&mut page, &requests);
+        self.write_deprecated(&mut page);
         let objects = Objects::count(scene);
         objects.write_resources(&mut page);
         requests::write_sizes(&mut page, &requests);
         objects.write_storage(&mut page);
+        self.write_cache(&mut page, &objects, scene.store.revision().get());
         self.write_watches(&mut page);
         self.write_authentication(&mut page);
         self.write_authorization(&mut page);
@@ -209,6 +285,133 @@ impl Metrics {
             let count = self.in_flight.of(is_mutating).load(Relaxed);
             page.sample(&[("request_kind", kind)], count as f64);
         }
+        page.family(
+            "apiserver_current_inqueue_requests",
+            Kind::Gauge,
+            "[ALPHA] Maximal number of queued requests in this apiserver per request kind in last \
+             second.",
+        );
+        for kind in ["mutating", "readOnly"] {
+            // Who cannot be answered at once is told so.
+            page.sample(&[("request_kind", kind)], 0.0);
+        }
+    }
+
+    /// Lists are answered from memory, as upstream does from its cache.
+    fn write_lists(&self, page: &mut Page) {
+        let lists = self.lists.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all = |name, help, index: bool, value: fn(&Lists) -> &AtomicU64| {
+            page.family(name, Kind::Counter, help);
+            for ([group, resource], lists) in lists.iter() {
+                let value = value(lists).load(Relaxed) as f64;
+                let (group, resource) =
+                    (("group", group.as_str()), ("resource", resource.as_str()));
+                match index {
+                    // No index is ever used.
+                    true => page.sample(&[group, ("index", ""), resource], value),
+                    false => page.sample(&[group, resource], value),
+                }
+            }
+        };
+        all(
+            "apiserver_cache_list_fetched_objects_total",
+            "[ALPHA] Number of objects read from watch cache in the course of serving a LIST \
+             request",
+            true,
+            |lists| &lists.fetched,
+        );
+        all(
+            "apiserver_cache_list_returned_objects_total",
+            "[ALPHA] Number of objects returned for a LIST request from watch cache",
+            false,
+            |lists| &lists.returned,
+        );
+        all(
+            "apiserver_cache_list_total",
+            "[ALPHA] Number of LIST requests served from watch cache",
+            true,
+            |lists| &lists.count,
+        );
+    }
+
+    fn write_certificates(&self, page: &mut Page) {
+        page.family(
+            "apiserver_client_certificate_expiration_seconds",
+            Kind::Histogram,
+            "[ALPHA] Distribution of the remaining lifetime on the certificate used to \
+             authenticate a request.",
+        );
+        page.histogram(&[], &self.certificates);
+    }
+
+    fn write_deprecated(&self, page: &mut Page) {
+        page.family(
+            "apiserver_requested_deprecated_apis",
+            Kind::Gauge,
+            "[STABLE] Gauge of deprecated APIs that have been requested, broken out by API group, \
+             version, resource, subresource, and removed_release.",
+        );
+        let deprecated = self.deprecated.read().unwrap_or_else(PoisonError::into_inner);
+        for [group, resource, part, version] in deprecated.iter() {
+            let labels = [
+                ("group", group.as_str()),
+                // No release is known to remove any of them.
+                ("removed_release", ""),
+                ("resource", resource),
+                ("subresource", part),
+                ("version", version),
+            ];
+            page.sample(&labels, 1.0);
+        }
+    }
+
+    /// What is in memory, under the names of upstream's cache: every resource is in it, up to the
+    /// same revision.
+    fn write_cache(&self, page: &mut Page, objects: &Objects, revision: i64) {
+        let writes = self.writes.read().unwrap_or_else(PoisonError::into_inner);
+        let watches = self.watches.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all = |name, kind, help, value: &dyn Fn(&Row) -> u64| {
+            page.family(name, kind, help);
+            for row in &objects.0 {
+                let value = value(row);
+                if value > 0 {
+                    let labels = [("group", row.group.as_str()), ("resource", &row.resource)];
+                    page.sample(&labels, value as f64);
+                }
+            }
+        };
+        let dispatched = |row: &Row| {
+            let of_row = watches.iter().filter(|([group, resource, _], _)| {
+                *group == row.group && *resource == row.resource
+            });
+            of_row.map(|(_, sizes)| sizes.count()).sum()
+        };
+        let received = |row: &Row| {
+            let Some(writes) = writes.get(row.prefix.as_str()) else { return 0 };
+            let done = |writes: &Writes| {
+                writes.duration.count().saturating_sub(writes.errors.load(Relaxed))
+            };
+            writes.iter().map(done).sum()
+        };
+        all(
+            "apiserver_watch_cache_events_dispatched_total",
+            Kind::Counter,
+            "[ALPHA] Counter of events dispatched in watch cache broken by resource type.",
+            &dispatched,
+        );
+        all(
+            "apiserver_watch_cache_events_received_total",
+            Kind::Counter,
+            "[ALPHA] Counter of events received in watch cache broken by resource type.",
+            &received,
+        );
+        all(
+            "apiserver_watch_cache_resource_version",
+            Kind::Gauge,
+            "[ALPHA] Current resource version of watch cache broken by resource type. This is \
+             truncated to the 15 least significant digits.",
+            &|_| revision.unsigned_abs() % 1_000_000_000_000_000,
+        );
     }
 
     fn write_watches(&self, page: &mut Page) {
@@ -516,6 +719,25 @@ fn write_audit(page: &mut Page, log: Option<&audit::Log>) {
     );
     // A log that cannot be written refuses nobody.
     page.sample(&[], 0.0);
+}
+
+/// Whether what other servers register can be reached.
+fn write_services(page: &mut Page, store: &Store) {
+    page.family(
+        "aggregator_unavailable_apiservice",
+        Kind::Gauge,
+        "[ALPHA] Gauge of APIServices which are marked as unavailable broken down by APIService \
+         name.",
+    );
+    const PREFIX: &str = "/registry/apiregistration.k8s.io/apiservices/";
+    for rev in store.snapshot().range(PREFIX, None, None).iter() {
+        let Some(service) = index::object(rev) else { continue };
+        let mut conditions = service["status"]["conditions"].as_array().into_iter().flatten();
+        let is_available = conditions
+            .any(|condition| condition["type"] == "Available" && condition["status"] == "True");
+        let name = rev.key.as_str().strip_prefix(PREFIX).unwrap_or_default();
+        page.sample(&[("name", name)], f64::from(u8::from(!is_available)));
+    }
 }
 
 fn write_build(page: &mut Page) {

@@ -11,6 +11,7 @@ use futures::Stream;
 use futures::stream::BoxStream;
 use http::{Response, StatusCode};
 use http_body::Body as _;
+use kubewright_apimachinery::gvk::GroupVersionResource;
 use serde_json::Value;
 
 use crate::audit::Trail;
@@ -18,7 +19,7 @@ use crate::authn::Impersonated;
 use crate::authz::Decision;
 use crate::body::Body;
 use crate::flow::Flow;
-use crate::metrics::{Metrics, Route, Series, UnderWay};
+use crate::metrics::{Executing, Metrics, Route, Series, UnderWay};
 use crate::user::User;
 
 /// A request from its arrival until its answer was sent, or given up.
@@ -30,6 +31,8 @@ pub(crate) struct Observed {
     under_way: OnceLock<UnderWay>,
     /// Unset while nobody is identified, and for streams.
     flow: OnceLock<Flow>,
+    /// Until it is answered.
+    executing: OnceLock<Executing>,
     answer: Option<Answer>,
     /// Of a request that the audit log is told of. Boxed, since most are not.
     trail: OnceLock<Box<Trail>>,
@@ -50,6 +53,7 @@ impl Observed {
             series: OnceLock::new(),
             under_way: OnceLock::new(),
             flow: OnceLock::new(),
+            executing: OnceLock::new(),
             answer: None,
             trail: OnceLock::new(),
         }
@@ -61,7 +65,11 @@ impl Observed {
     }
 
     /// It belongs to a flow, which its answer is to name.
-    pub(crate) fn belongs_to(&self, flow: Flow) {
+    pub(crate) fn belongs_to(&self, flow: Flow, is_watch: bool, is_let_in: bool) {
+        match is_let_in {
+            true => drop(self.executing.set(flow.meter.dispatch(is_watch))),
+            false => flow.meter.reject(),
+        }
         self.flow.get_or_init(|| flow);
     }
 
@@ -101,13 +109,10 @@ impl Observed {
         });
     }
 
-    /// It may be about something that should not be used any more.
-    pub(crate) fn deprecated(&self, is_deprecated: impl FnOnce() -> bool) {
-        self.trail(|trail| {
-            if is_deprecated() {
-                trail.deprecated();
-            }
-        });
+    /// It is about something that should not be used any more.
+    pub(crate) fn deprecated(&self, gvr: &GroupVersionResource, part: &str) {
+        self.metrics.deprecated(gvr, part);
+        self.trail(Trail::deprecated);
     }
 
     /// It brought an object, or the options of a delete, here with defaults.
@@ -140,6 +145,7 @@ impl Observed {
         is_negotiated: bool,
     ) -> Response<Body> {
         let (mut parts, body) = response.into_parts();
+        self.executing.take();
         if let Some(flow) = self.flow.get() {
             flow.write(&mut parts.headers);
         }

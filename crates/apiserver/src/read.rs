@@ -173,6 +173,7 @@ impl Reader<'_> {
                 break;
             }
         }
+        list.fetched = seen;
         if let (Some(limit), Some(last)) = (limit, list.items.last())
             && seen < behind
         {
@@ -187,7 +188,8 @@ impl Reader<'_> {
 
     fn listed(&self, revision: Revision, items: Vec<Stored>) -> List {
         let renderer = Renderer::new(self.resource);
-        List { renderer, revision, items, continue_token: String::new(), remaining: None }
+        let fetched = items.len();
+        List { renderer, revision, items, fetched, continue_token: String::new(), remaining: None }
     }
 
     /// The state of a moment that has come.

@@ -12,7 +12,7 @@ pub(crate) mod tests;
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -128,7 +128,6 @@ impl Server {
         let about = discovery::Server { address: address.clone(), paths };
         let services = Services::new(&store, &settings.service_cidrs, settings.node_ports);
         Server(Arc::new(Inner {
-            metrics,
             health: Health::default(),
             services,
             address,
@@ -136,13 +135,18 @@ impl Server {
             audit: settings.audit,
             companions: settings.companions,
             authorizer: Arc::clone(&authenticator.authorizer),
-            admission: Admission::new(store.clone(), Arc::clone(&authenticator.authorizer)),
-            flows: Flows::new(store.clone()),
+            admission: Admission::new(
+                store.clone(),
+                Arc::clone(&authenticator.authorizer),
+                Arc::clone(&metrics),
+            ),
+            flows: Flows::new(store.clone(), Arc::clone(&metrics)),
             shelf: Shelf::new(store.clone(), about),
             encoder: Encoder::new(clock, Arc::new(openapi::describe)),
             authenticator,
             issuer,
             store,
+            metrics,
         }))
     }
 
@@ -239,6 +243,12 @@ impl Inner {
         let begun = Instant::now();
         let authenticated = self.authenticator.authenticate(parts);
         observed.authenticated(authenticated.as_ref().ok(), begun);
+        if let Some(peer) = parts.extensions.get::<Arc<edge::Peer>>()
+            && let Some(Some(certified)) = peer.certified.get()
+        {
+            let lifetime = certified.not_after - self.now().as_second();
+            self.metrics.certified(Duration::from_secs(u64::try_from(lifetime).unwrap_or(0)));
+        }
         if let Some(log) = &self.audit
             && let Some(trail) = Trail::begin(log, authenticated.as_ref().ok(), parts).await
         {
@@ -257,9 +267,9 @@ impl Inner {
         let query = Query::parse(parts.uri.query());
         let target = Target::of(&parts, &query);
         if let Some(flow) = self.flows.find(&user, &target) {
-            let is_exempt = flow.is_exempt;
-            observed.belongs_to(flow);
-            edge::limit(&parts.extensions, is_exempt)?;
+            let limited = edge::limit(&parts.extensions, flow.is_exempt);
+            observed.belongs_to(flow, target.is_watch(), limited.is_ok());
+            limited?;
         }
         let begun = Instant::now();
         let decision = self.authorizer.permit(&user, &target);

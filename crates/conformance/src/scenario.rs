@@ -14,6 +14,7 @@ mod deletes;
 mod documents;
 mod garbage;
 mod kinds;
+mod metrics;
 mod mistakes;
 mod namespaces;
 mod own_objects;
@@ -66,6 +67,7 @@ pub fn all() -> Vec<Scenario> {
         documents::SCENARIOS,
         routes::SCENARIOS,
         mistakes::SCENARIOS,
+        metrics::SCENARIOS,
         reads::SCENARIOS,
         watches::SCENARIOS,
         writes::SCENARIOS,

@@ -25,8 +25,16 @@ pub(super) enum CertificateError {
 /// The part of a subject that holds a user's UID: 1.3.6.1.4.1.57683.2.
 const UID: &[u64] = &[1, 3, 6, 1, 4, 1, 57683, 2];
 
+/// Whom a certificate stands for, and how long.
+#[derive(Debug, Clone)]
+pub(crate) struct Certified {
+    pub(crate) user: User,
+    /// In seconds since 1970.
+    pub(crate) not_after: i64,
+}
+
 /// The user that the subject names: its common name, with every organization a group.
-pub(super) fn user(der: &[u8]) -> Result<Option<User>, CertificateError> {
+pub(super) fn user(der: &[u8]) -> Result<Option<Certified>, CertificateError> {
     let (_, certificate) =
         X509Certificate::from_der(der).map_err(|_| CertificateError::Malformed)?;
     let subject = certificate.subject();
@@ -55,10 +63,12 @@ pub(super) fn user(der: &[u8]) -> Result<Option<User>, CertificateError> {
     for byte in Sha256::digest(der) {
         write!(id, "{byte:02x}").expect("a string takes all");
     }
-    Ok(Some(User {
+    let user = User {
         name,
         uid,
         groups: subject.iter_organization().filter_map(text).collect(),
         extra: BTreeMap::from([(CREDENTIAL_ID.to_owned(), vec![id])]),
-    }))
+    };
+    let not_after = certificate.validity().not_after.timestamp();
+    Ok(Some(Certified { user, not_after }))
 }

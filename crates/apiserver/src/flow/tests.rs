@@ -26,7 +26,7 @@ fn flows(yaml: &str) -> Vec<Schema> {
     }
     let (schemas, levels): (Vec<Value>, Vec<Value>) =
         objects.into_iter().partition(|object| object["kind"] == "FlowSchema");
-    compile(typed(schemas), typed(levels))
+    compile(typed(schemas), typed(levels), &Metrics::default())
 }
 
 fn typed<T: DeserializeOwned>(objects: Vec<Value>) -> Vec<T> {
@@ -137,7 +137,7 @@ fn rules_name_verbs_groups_resources_and_places() {
 
 #[test]
 fn what_must_be_there_is_there_before_it_is_stored() {
-    let schemas = compile(Vec::new(), Vec::new());
+    let schemas = compile(Vec::new(), Vec::new(), &Metrics::default());
     assert_eq!(schemas.len(), 2);
     assert_eq!(flow(&schemas, &User::new("alice", []), "GET /api/v1/pods"), " -> ");
     assert!(schemas[0].flow.is_exempt && !schemas[1].flow.is_exempt);

@@ -41,6 +41,25 @@ pub(crate) static DECISION_SECONDS: Buckets = Buckets {
     per_unit: NANOS,
 };
 
+/// A step of admission.
+pub(crate) static ADMISSION_SECONDS: Buckets =
+    Buckets { bounds: &millis([5, 25, 100, 500, 1000, 2500]), per_unit: NANOS };
+
+/// Answering a request of some flow.
+pub(crate) static EXECUTION_SECONDS: Buckets = Buckets {
+    bounds: &millis([0, 5, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000]),
+    per_unit: NANOS,
+};
+
+/// How long a certificate is still good for.
+pub(crate) static LIFETIME_SECONDS: Buckets = Buckets {
+    bounds: &[
+        0, 1800, 3600, 7200, 21_600, 43_200, 86_400, 172_800, 345_600, 604_800, 2_592_000,
+        7_776_000, 15_552_000, 31_104_000,
+    ],
+    per_unit: 1,
+};
+
 pub(crate) static RESPONSE_BYTES: Buckets = Buckets {
     bounds: &[1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000],
     per_unit: 1,

@@ -59,6 +59,10 @@ pub(super) fn write(page: &mut Page) {
         "Virtual memory size in bytes.",
         process.virtual_bytes,
     );
+    // Whoever has no limit has all that can be counted.
+    let virtual_max = limit("Max address space").unwrap_or(u64::MAX as f64);
+    let help = "Maximum amount of virtual memory available in bytes.";
+    one("process_virtual_memory_max_bytes", Kind::Gauge, help, virtual_max);
 }
 
 fn read() -> Option<Process> {

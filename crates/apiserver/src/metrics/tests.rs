@@ -203,6 +203,60 @@ async fn who_asks_and_whether_they_may_is_counted() {
 }
 
 #[tokio::test]
+async fn lists_and_what_is_deprecated_are_counted() {
+    let server = server();
+    ask(&server, "POST /api/v1/namespaces", json!({"metadata": {"name": "a"}})).await;
+    ask(&server, "POST /api/v1/namespaces", json!({"metadata": {"name": "b"}})).await;
+    ask(&server, "GET /api/v1/namespaces?labelSelector=kubernetes.io/metadata.name=a", Value::Null)
+        .await;
+    ask(&server, "GET /api/v1/namespaces/a/endpoints", Value::Null).await;
+    let page = page(&server).await;
+    let labels = "group=\"\",index=\"\",resource=\"namespaces\"";
+    let fetched = samples(&page, "apiserver_cache_list_fetched_objects_total");
+    assert!(
+        fetched.contains(&&*format!("apiserver_cache_list_fetched_objects_total{{{labels}}} 2"))
+    );
+    let returned = samples(&page, "apiserver_cache_list_returned_objects_total");
+    assert!(returned.contains(
+        &"apiserver_cache_list_returned_objects_total{group=\"\",resource=\"namespaces\"} 1"
+    ));
+    assert_eq!(
+        samples(&page, "apiserver_requested_deprecated_apis"),
+        ["apiserver_requested_deprecated_apis{group=\"\",removed_release=\"\",\
+          resource=\"endpoints\",subresource=\"\",version=\"v1\"} 1"]
+    );
+    // Two namespaces were written, and everything is as new as the store.
+    let received = samples(&page, "apiserver_watch_cache_events_received_total");
+    assert!(received.contains(
+        &"apiserver_watch_cache_events_received_total{group=\"\",resource=\"namespaces\"} 2"
+    ));
+}
+
+#[tokio::test]
+async fn flows_and_steps_of_admission_are_counted() {
+    let server = server();
+    ask(&server, "POST /api/v1/namespaces", json!({"metadata": {"name": "a"}})).await;
+    let map = json!({"metadata": {"name": "m"}});
+    let (code, _) = ask(&server, "POST /api/v1/namespaces/none/configmaps", map).await;
+    assert_eq!(code, 404);
+    let page = page(&server).await;
+    let exempt = "flow_schema=\"exempt\",priority_level=\"exempt\"";
+    let dispatched = "apiserver_flowcontrol_dispatched_requests_total";
+    assert_eq!(samples(&page, dispatched), [format!("{dispatched}{{{exempt}}} 3")]);
+    let executing = "apiserver_flowcontrol_current_executing_requests";
+    assert_eq!(samples(&page, executing), [format!("{executing}{{{exempt}}} 1")], "the scrape");
+    let name = "apiserver_admission_step_admission_duration_seconds_count";
+    assert_eq!(
+        samples(&page, name),
+        [
+            format!("{name}{{operation=\"CREATE\",rejected=\"false\",type=\"admit\"}} 1"),
+            format!("{name}{{operation=\"CREATE\",rejected=\"false\",type=\"validate\"}} 1"),
+            format!("{name}{{operation=\"CREATE\",rejected=\"true\",type=\"admit\"}} 1"),
+        ]
+    );
+}
+
+#[tokio::test]
 async fn the_page_is_in_order_and_in_prometheus_own_form() {
     let server = server();
     ask(&server, "POST /api/v1/namespaces", json!({"metadata": {"name": "a"}})).await;

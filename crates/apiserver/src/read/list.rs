@@ -21,6 +21,8 @@ pub(crate) struct List {
     pub(super) renderer: Renderer,
     pub(super) revision: Revision,
     pub(crate) items: Vec<Stored>,
+    /// How many objects were looked at to find these.
+    pub(crate) fetched: usize,
     /// Empty when there is nothing more.
     pub(super) continue_token: String,
     pub(super) remaining: Option<usize>,

@@ -203,7 +203,9 @@ impl Call<'_> {
         self.check_name()?;
         let Authorized { parts, query, .. } = self.authorized;
         self.observed.about(&Route::resource(self.target, parts, query));
-        self.observed.deprecated(|| deprecation::warning(self.resource).is_some());
+        if deprecation::warning(self.resource).is_some() {
+            self.observed.deprecated(&self.resource.gvr, part.unwrap_or_default());
+        }
         if verb != Verb::Watch {
             self.observed.under_way(!matches!(verb, Verb::Get | Verb::List));
         }
@@ -559,7 +561,9 @@ impl Call<'_> {
             let components = component_status::list(self.server, &options.selection).await;
             return Ok(self.answered(Answer::Own(components), &format, StatusCode::OK));
         }
-        self.reader(&format).list(&options).await
+        let list = self.reader(&format).find(&options).await?;
+        self.server.metrics.listed(&self.resource.gvr, list.fetched, list.items.len());
+        list.respond(&self.server.encoder, &format)
     }
 
     async fn watch(&self) -> Result<Response<Body>, Refusal> {
