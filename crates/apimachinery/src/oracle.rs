@@ -8,6 +8,7 @@ mod apply;
 mod builtins;
 mod patches;
 mod paths;
+mod rules;
 mod schema;
 mod values;
 

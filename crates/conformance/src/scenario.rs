@@ -27,6 +27,7 @@ mod protobuf;
 mod quotas;
 mod reads;
 mod routes;
+mod rules;
 mod services;
 mod tokens;
 mod watches;
@@ -76,6 +77,7 @@ pub fn all() -> Vec<Scenario> {
         deletes::SCENARIOS,
         crds::SCENARIOS,
         crd_schema::SCENARIOS,
+        rules::SCENARIOS,
         auth::SCENARIOS,
         access::SCENARIOS,
         tokens::SCENARIOS,

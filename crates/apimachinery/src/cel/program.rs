@@ -93,6 +93,8 @@ struct Call {
     overload: Option<&'static Overload>,
     /// The pattern, when it is a constant.
     pattern: Option<Regex>,
+    /// Goes on to the second of two arguments when the first fails.
+    looks_at_all: bool,
     args: Box<[Node]>,
 }
 

@@ -29,6 +29,7 @@ var operations = map[string]operation{
 	"quantity":        quantity,
 	"quote":           quote,
 	"regexp":          regularExpression,
+	"rule":            rule,
 	"strategic-patch": strategicPatch,
 	"structural":      structural,
 	"three-way-patch": threeWayPatch,

@@ -10,14 +10,22 @@ use super::super::value::{BuiltMap, Failure, List, Map, Number, Outcome, Val};
 use super::{Call, Fold, FoldBody, Node, Select};
 
 pub(super) struct Frame<'v> {
-    slots: Vec<Outcome<'v>>,
+    slots: Vec<Slot<'v>>,
     cost: u64,
     cost_max: u64,
 }
 
+/// What a variable stands for.
+enum Slot<'v> {
+    Value(Outcome<'v>),
+    /// A value that is computed when somebody asks for it.
+    Deferred(&'v Node),
+}
+
 impl<'v> Frame<'v> {
-    pub(super) fn new(mut slots: Vec<Outcome<'v>>, n_slots: usize, cost_max: u64) -> Self {
-        slots.resize(n_slots, Ok(Val::Null));
+    pub(super) fn new(values: Vec<Outcome<'v>>, n_slots: usize, cost_max: u64) -> Self {
+        let mut slots: Vec<Slot<'v>> = values.into_iter().map(Slot::Value).collect();
+        slots.resize_with(n_slots, || Slot::Value(Ok(Val::Null)));
         Frame { slots, cost: 0, cost_max }
     }
 
@@ -63,7 +71,7 @@ impl<'v> Frame<'v> {
         match node {
             Node::Variable(slot) => {
                 self.charge(u64::from(charged))?;
-                self.slots[*slot].clone()
+                self.variable(*slot)
             }
             Node::Select { operand, field, mode } => {
                 let charged = charged && *mode != Select::Test;
@@ -87,13 +95,24 @@ impl<'v> Frame<'v> {
         }
     }
 
+    fn variable(&mut self, slot: usize) -> Outcome<'v> {
+        match &self.slots[slot] {
+            Slot::Value(value) => value.clone(),
+            Slot::Deferred(node) => {
+                let value = self.eval(node);
+                self.slots[slot] = Slot::Value(value.clone());
+                value
+            }
+        }
+    }
+
     fn operand(&mut self, node: &'v Node, charged: bool) -> Outcome<'v> {
         if node.is_place() {
             return self.place(node, charged);
         }
-        let value = self.eval(node)?;
+        let value = self.eval(node);
         self.charge(u64::from(charged))?;
-        Ok(value)
+        value
     }
 
     fn select(&mut self, operand: Val<'v>, field: &'v str, mode: Select) -> Outcome<'v> {
@@ -104,18 +123,17 @@ impl<'v> Frame<'v> {
             other => (other, false),
         };
         let found = match &operand {
-            Val::Map(map) => map.find_text(field)?,
-            Val::List(_) => {
-                return Err(Failure::new("unsupported index type 'string' in list"));
-            }
-            _ => None,
+            Val::Map(map) => map.find_text(field),
+            Val::List(_) => Err(Failure::new("unsupported index type 'string' in list")),
+            _ => Ok(None),
         };
+        let is_optional = was_optional || mode == Select::Optional;
+        let is_absent = matches!(found, Ok(None) | Err(_)) && is_optional;
+        self.charge(u64::from(!is_absent || mode == Select::Test))?;
+        let found = found?;
         if mode == Select::Test {
-            self.charge(1)?;
             return Ok(Val::Bool(found.is_some()));
         }
-        let is_optional = was_optional || mode == Select::Optional;
-        self.charge(u64::from(found.is_some() || !is_optional))?;
         match found {
             Some(value @ Val::Optional(_)) if is_optional => Ok(value),
             Some(value) if is_optional => Ok(Val::some(value)),
@@ -132,30 +150,32 @@ impl<'v> Frame<'v> {
             other => (other, optional),
         };
         let key = match index {
-            place if place.is_place() => self.place(place, true)?,
-            other => {
-                let key = self.eval(other)?;
-                self.charge(1)?;
-                key
-            }
+            place if place.is_place() => self.place(place, false),
+            other => self.eval(other),
         };
-        let found = match &operand {
-            Val::Map(map) => map.find(&key)?,
-            Val::List(list) => {
-                let at = position(&key)?.filter(|at| *at < list.len());
-                at.map(|at| list.at(at)).transpose()?
-            }
-            _ => None,
-        };
-        match found {
-            Some(value @ Val::Optional(_)) if is_optional => Ok(value),
-            Some(value) if is_optional => Ok(Val::some(value)),
-            Some(value) => Ok(value),
-            None if is_optional => Ok(Val::NONE),
-            None if matches!(operand, Val::List(_)) => {
-                Err(Failure::new(format!("index out of bounds: {key}")))
-            }
-            None => Err(Failure::new(format!("no such key: {key}"))),
+        let found = key.and_then(|key| {
+            let found = match &operand {
+                Val::Map(map) => map.find(&key)?,
+                Val::List(list) => {
+                    let at = position(&key)?.filter(|at| *at < list.len());
+                    at.map(|at| list.at(at)).transpose()?
+                }
+                _ => None,
+            };
+            Ok((found, key))
+        });
+        // What may be missing and is costs nothing.
+        let is_there = matches!(found, Ok((Some(_), _)));
+        self.charge(u64::from(is_there || !is_optional))?;
+        match found? {
+            (Some(value @ Val::Optional(_)), _) if is_optional => Ok(value),
+            (Some(value), _) if is_optional => Ok(Val::some(value)),
+            (Some(value), _) => Ok(value),
+            (None, _) if is_optional => Ok(Val::NONE),
+            (None, key) => Err(Failure::new(match operand {
+                Val::List(_) => format!("index out of bounds: {key}"),
+                _ => format!("no such key: {key}"),
+            })),
         }
     }
 
@@ -181,11 +201,13 @@ impl<'v> Frame<'v> {
     fn call(&mut self, call: &'v Call) -> Outcome<'v> {
         let mut args = Vec::with_capacity(call.args.len());
         let mut failure = None;
-        for arg in &call.args {
+        for (index, arg) in call.args.iter().enumerate() {
+            let is_last = index + 1 == call.args.len();
             match self.eval(arg) {
                 Ok(value) => args.push(value),
-                // Operators look at both sides and are paid for it before they fail.
-                Err(Failure::Error(error)) if call.args.len() <= 2 => {
+                // Operators look at both sides. What has looked at all is paid for, even if it
+                // fails for one of them.
+                Err(Failure::Error(error)) if is_last || call.looks_at_all => {
                     failure.get_or_insert(Failure::Error(error));
                     args.push(Val::Null);
                 }
@@ -211,6 +233,13 @@ impl<'v> Frame<'v> {
     }
 
     fn list(&mut self, elements: &'v [(bool, Node)]) -> Outcome<'v> {
+        let items = self.items(elements);
+        // Paid for even if one of the items fails.
+        self.charge(LIST_COST)?;
+        items.map(Val::list)
+    }
+
+    fn items(&mut self, elements: &'v [(bool, Node)]) -> Result<Vec<Val<'v>>, Failure> {
         let mut items = Vec::with_capacity(elements.len());
         for (optional, element) in elements {
             match self.eval(element)? {
@@ -225,11 +254,16 @@ impl<'v> Frame<'v> {
                 value => items.push(value),
             }
         }
-        self.charge(LIST_COST)?;
-        Ok(Val::list(items))
+        Ok(items)
     }
 
     fn map(&mut self, entries: &'v [(bool, Node, Node)]) -> Outcome<'v> {
+        let map = self.entries(entries);
+        self.charge(MAP_COST)?;
+        map.map(|map| Val::Map(Map::Built(map.into())))
+    }
+
+    fn entries(&mut self, entries: &'v [(bool, Node, Node)]) -> Result<BuiltMap<'v>, Failure> {
         let mut map = BuiltMap::default();
         for (optional, key, value) in entries {
             let key = self.eval(key)?;
@@ -244,13 +278,12 @@ impl<'v> Frame<'v> {
                 value => map.set(key, value)?,
             }
         }
-        self.charge(MAP_COST)?;
-        Ok(Val::Map(Map::Built(map.into())))
+        Ok(map)
     }
 
     fn fold(&mut self, fold: &'v Fold) -> Outcome<'v> {
         if let FoldBody::Bind(result) = &fold.body {
-            self.slots[fold.first] = self.eval(&fold.range);
+            self.slots[fold.first] = Slot::Deferred(&fold.range);
             return self.eval(result);
         }
         let range = match self.eval(&fold.range)? {
@@ -270,33 +303,83 @@ impl<'v> Frame<'v> {
             FoldBody::Exists(predicate) => self.quantify(fold, &range, predicate, true),
             FoldBody::ExistsOne(predicate) => self.count(fold, &range, predicate),
             FoldBody::List { filter, value } => {
-                let mut items = Vec::new();
-                for at in 0..range.len() {
-                    self.bind(fold, &range, at);
-                    if self.passes(filter.as_ref())? {
-                        let is_constant = matches!(value, Node::Constant(_));
-                        // The accumulator, a list of one, and their sum.
-                        self.charge(2 + if is_constant { 0 } else { LIST_COST })?;
-                        items.push(self.eval(value)?);
-                    }
-                }
-                self.charge(1)?;
-                Ok(Val::list(items))
+                let filter = filter.as_ref();
+                self.collect_list(fold, &range, filter, value)
             }
             FoldBody::Map { filter, key, value } => {
-                let mut map = BuiltMap::default();
-                for at in 0..range.len() {
-                    self.bind(fold, &range, at);
-                    if self.passes(filter.as_ref())? {
-                        self.charge(2)?;
-                        self.insert(&mut map, key.as_ref(), value)?;
-                    }
-                }
-                self.charge(1)?;
-                Ok(Val::Map(Map::Built(map.into())))
+                let (filter, key) = (filter.as_ref(), key.as_ref());
+                self.collect_map(fold, &range, filter, (key, value))
             }
             FoldBody::Bind(_) => unreachable!("treated before"),
         }
+    }
+
+    /// Once something failed the rest is still looked at, and paid for.
+    fn collect_list(
+        &mut self,
+        fold: &Fold,
+        range: &Range<'v>,
+        filter: Option<&'v Node>,
+        value: &'v Node,
+    ) -> Outcome<'v> {
+        // The accumulator, a list of one, and their sum.
+        let step = 2 + if matches!(value, Node::Constant(_)) { 0 } else { LIST_COST };
+        let mut items = Ok(Vec::new());
+        for at in 0..range.len() {
+            self.bind(fold, range, at);
+            match self.passes(filter) {
+                Err(failure) => items = Err(failure),
+                Ok(false) => {}
+                Ok(true) => {
+                    self.charge(step)?;
+                    match (self.eval(value), &mut items) {
+                        (Ok(value), Ok(items)) => items.push(value),
+                        (Err(failure), Ok(_)) => items = Err(failure),
+                        (Err(Failure::CostLimit), Err(_)) => return Err(Failure::CostLimit),
+                        (_, Err(_)) => {}
+                    }
+                }
+            }
+            if matches!(items, Err(Failure::CostLimit)) {
+                return Err(Failure::CostLimit);
+            }
+        }
+        self.charge(1)?;
+        items.map(Val::list)
+    }
+
+    fn collect_map(
+        &mut self,
+        fold: &Fold,
+        range: &Range<'v>,
+        filter: Option<&'v Node>,
+        (key, value): (Option<&'v Node>, &'v Node),
+    ) -> Outcome<'v> {
+        let mut map = Ok(BuiltMap::default());
+        for at in 0..range.len() {
+            self.bind(fold, range, at);
+            match self.passes(filter) {
+                Err(failure) => map = Err(failure),
+                Ok(false) => {}
+                Ok(true) => {
+                    // The accumulator.
+                    self.charge(1)?;
+                    let inserted = match &mut map {
+                        Ok(map) => self.insert(map, key, value),
+                        Err(_) if key.is_some() => Ok(()),
+                        Err(_) => self.insert(&mut BuiltMap::default(), key, value),
+                    };
+                    if let (Err(failure), true) = (inserted, map.is_ok()) {
+                        map = Err(failure);
+                    }
+                }
+            }
+            if matches!(map, Err(Failure::CostLimit)) {
+                return Err(Failure::CostLimit);
+            }
+        }
+        self.charge(1)?;
+        map.map(|map| Val::Map(Map::Built(map.into())))
     }
 
     fn bind(&mut self, fold: &Fold, range: &Range<'v>, at: usize) {
@@ -309,9 +392,9 @@ impl<'v> Frame<'v> {
                 (Ok(key), Some(Ok(value)))
             }
         };
-        self.slots[fold.first] = first;
+        self.slots[fold.first] = Slot::Value(first);
         if let (Some(slot), Some(second)) = (fold.second, second) {
-            self.slots[slot] = second;
+            self.slots[slot] = Slot::Value(second);
         }
     }
 
@@ -361,20 +444,22 @@ impl<'v> Frame<'v> {
     }
 
     fn count(&mut self, fold: &Fold, range: &Range<'v>, predicate: &'v Node) -> Outcome<'v> {
-        let mut count = 0;
+        let mut count = Ok(0);
         for at in 0..range.len() {
             self.bind(fold, range, at);
-            match self.eval(predicate)? {
-                Val::Bool(true) => {
+            match self.eval(predicate) {
+                Ok(Val::Bool(true)) => {
                     self.charge(2)?;
-                    count += 1;
+                    count = count.map(|count| count + 1);
                 }
-                Val::Bool(false) => {}
-                _ => return Err(Failure::NO_SUCH_OVERLOAD),
+                Ok(Val::Bool(false)) => {}
+                Ok(_) => count = Err(Failure::NO_SUCH_OVERLOAD),
+                Err(Failure::CostLimit) => return Err(Failure::CostLimit),
+                Err(failure) => count = Err(failure),
             }
         }
         self.charge(2)?;
-        Ok(Val::Bool(count == 1))
+        count.map(|count| Val::Bool(count == 1))
     }
 
     fn insert(
@@ -383,19 +468,18 @@ impl<'v> Frame<'v> {
         key: Option<&'v Node>,
         value: &'v Node,
     ) -> Result<(), Failure> {
-        if let Some(key) = key {
-            let key = self.eval(key)?;
-            let value = self.eval(value)?;
-            return map.insert(key, value);
-        }
-        match self.eval(value)? {
-            Val::Map(entries) => {
+        let key = key.map(|key| self.eval(key)).transpose()?;
+        let value = self.eval(value);
+        self.charge(1)?;
+        match (key, value?) {
+            (Some(key), value) => map.insert(key, value),
+            (None, Val::Map(entries)) => {
                 for (key, value) in entries.entries()? {
                     map.insert(key, value)?;
                 }
                 Ok(())
             }
-            _ => Err(Failure::NO_SUCH_OVERLOAD),
+            (None, _) => Err(Failure::NO_SUCH_OVERLOAD),
         }
     }
 }

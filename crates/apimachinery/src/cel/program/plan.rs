@@ -5,7 +5,7 @@
 
 use super::super::ast::{self, Expr, Kind, Purpose, operator};
 use super::super::check::Checked;
-use super::super::function::{self, regex};
+use super::super::function::{self, Body, Overload, regex};
 use super::super::lint::to_val;
 use super::super::value::{BuiltMap, Failure, Map, Val};
 use super::{Call, Fold, FoldBody, Node, Select};
@@ -138,7 +138,17 @@ impl Planner<'_> {
             }
             _ => None,
         };
-        Ok(Node::Call(Box::new(Call { function, candidates, is_member, overload, pattern, args })))
+        let is_known = overload.is_some() || is_single(candidates);
+        let looks_at_all = args.len() == 2 && is_known && pattern.is_none() && function != "format";
+        Ok(Node::Call(Box::new(Call {
+            function,
+            candidates,
+            is_member,
+            overload,
+            pattern,
+            looks_at_all,
+            args,
+        })))
     }
 
     fn list(&mut self, elements: &[ast::Element]) -> Result<Node, Failure> {
@@ -232,6 +242,11 @@ fn args(expr: &Expr) -> &[Expr] {
         Kind::Call(call) => &call.args,
         _ => unreachable!("the macro made a call"),
     }
+}
+
+/// One body serves all overloads.
+fn is_single(candidates: &[Overload]) -> bool {
+    candidates.iter().any(|overload| matches!(overload.body, Body::Any(_)))
 }
 
 fn is_conditional(expr: &Expr) -> bool {

@@ -1,9 +1,9 @@
 //! From JSON and its schema to a value.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::URL_SAFE;
+use base64::{DecodeError, Engine as _};
 use serde_json::{Value, json};
 
 use super::Failure;
@@ -171,10 +171,22 @@ fn string<'v>(text: &'v str, schema: &'v Structural) -> Outcome<'v> {
         Some("date-time") => Val::Timestamp(Timestamp::parse_lenient(text).map_err(|error| {
             Failure::new(format!("Invalid date-time formatted string {text}: {error}"))
         })?),
-        Some("byte") => Val::Bytes(STANDARD.decode(text).map(Into::into).map_err(|error| {
-            Failure::new(format!("Invalid byte formatted string {text}: {error}"))
+        Some("byte") => Val::Bytes(bytes(text).map_err(|at| {
+            Failure::new(format!(
+                "Invalid byte formatted string {text}: illegal base64 data at input byte {at}"
+            ))
         })?),
         _ => Val::String(Text::Borrowed(text)),
+    })
+}
+
+/// Upstream takes the alphabet for URLs here, though the format is checked by the other one; the
+/// error is where that is noticed.
+fn bytes(text: &str) -> Result<Arc<[u8]>, usize> {
+    URL_SAFE.decode(text).map(Into::into).map_err(|error| match error {
+        DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol(at, _) => at,
+        DecodeError::InvalidLength(length) => length,
+        DecodeError::InvalidPadding => text.len(),
     })
 }
 
