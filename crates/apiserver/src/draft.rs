@@ -93,6 +93,9 @@ impl Resource {
         warnings: &Warnings,
     ) -> Result<Draft, Refusal> {
         let mut object = decode(self.expected(), media, body, validation, warnings)?;
+        if let Some(why) = self.unreadable(&object) {
+            return Err(Box::new(Status::undecodable(&self.gvk, &self.gvk.kind, why)));
+        }
         self.default(&mut object);
         Ok(Draft(object))
     }

@@ -79,6 +79,9 @@ pub(crate) use job::label as label_job;
 pub struct Rules {
     /// Fills in what the client left out, in the version that the object says it is.
     pub default: fn(&mut Value),
+    /// Why an object cannot be read although it fits its type: some annotations are fields to
+    /// upstream.
+    pub unreadable: fn(&Value) -> Option<String>,
     /// What makes a name.
     pub name: name::Rule,
     /// Clears what a create may not set, and numbers the first generation where the kind has one.
@@ -141,6 +144,7 @@ impl Rules {
     /// A kind without any rules of its own.
     pub const PLAIN: Rules = Rules {
         default: |_| (),
+        unreadable: |_| None,
         name: name::Rule::Subdomain,
         prepare_create: |_, _| (),
         prepare_update: |_, _, _| (),

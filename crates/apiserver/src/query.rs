@@ -27,16 +27,8 @@ impl Query {
 
     /// A whole number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Refusal> {
-        use std::num::IntErrorKind::{NegOverflow, PosOverflow};
         let Some(text) = self.first(name) else { return Ok(None) };
-        text.parse::<i64>().map(Some).map_err(|error| {
-            let why = match error.kind() {
-                PosOverflow | NegOverflow => "value out of range",
-                _ => "invalid syntax",
-            };
-            let why = format!("strconv.ParseInt: parsing {}: {why}", go_quote(text));
-            Box::new(Status::bad_request(why))
-        })
+        parse_int(text).map(Some).map_err(|why| Box::new(Status::bad_request(why)))
     }
 
     fn first(&self, name: &str) -> Option<&str> {
@@ -54,4 +46,16 @@ impl Query {
         let value = self.first(name)?;
         Some(value != "0" && !value.eq_ignore_ascii_case("false"))
     }
+}
+
+/// Reads a whole number, or says in Go's words why it is none.
+pub(crate) fn parse_int(text: &str) -> Result<i64, String> {
+    use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+    text.parse().map_err(|error: std::num::ParseIntError| {
+        let why = match error.kind() {
+            PosOverflow | NegOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
+        format!("strconv.ParseInt: parsing {}: {why}", go_quote(text))
+    })
 }

@@ -38,6 +38,14 @@ impl Resource {
         }
     }
 
+    /// Why an object that fits its type cannot be read all the same.
+    pub(crate) fn unreadable(&self, object: &Value) -> Option<String> {
+        match &self.origin {
+            Origin::Builtin(builtin) => (builtin.rules.unreadable)(object),
+            Origin::Custom(_) => None,
+        }
+    }
+
     /// From the version of the request to the one in which objects are judged.
     pub(crate) fn to_hub(&self, object: Value) -> Value {
         match &self.origin {

@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use super::workload::{self, TEMPLATE};
 use super::{Context, Part, Rules, check, edit, internal, pod_spec, typed};
 use crate::meta;
+use crate::query::parse_int;
 
 pub(super) const RULES: Rules = Rules {
+    unreadable,
     default,
     prepare_create,
     prepare_update,
@@ -31,6 +33,11 @@ pub(super) const RULES: Rules = Rules {
 /// Where `spec.templateGeneration` of versions past is kept: how often the template changed. The
 /// server alone says what it is.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+fn unreadable(object: &Value) -> Option<String> {
+    let generation = object["metadata"]["annotations"][TEMPLATE_GENERATION].as_str()?;
+    parse_int(generation).err()
+}
 
 fn default(object: &mut Value) {
     // What upstream works on has it as a number, so that everybody who writes says something.

@@ -7,8 +7,10 @@ use serde_json::{Map, Value, json};
 use super::workload::{self, TEMPLATE};
 use super::{Context, Part, Rules, check, edit, internal, pod_spec, replica_set, typed};
 use crate::meta;
+use crate::query::parse_int;
 
 pub(super) const RULES: Rules = Rules {
+    unreadable,
     default,
     prepare_create,
     prepare_update,
@@ -30,6 +32,12 @@ pub(super) const RULES: Rules = Rules {
 
 /// Where `spec.rollbackTo` of versions past is kept: the revision to go back to.
 const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
+
+fn unreadable(object: &Value) -> Option<String> {
+    let revision = object["metadata"]["annotations"][ROLLBACK_TO].as_str()?;
+    let problem = parse_int(revision).err().filter(|_| !revision.is_empty())?;
+    Some(format!("failed to parse annotation[{ROLLBACK_TO}]={revision} as int64: {problem}"))
+}
 
 fn default(object: &mut Value) {
     let spec = &mut object["spec"];

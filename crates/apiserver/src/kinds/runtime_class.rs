@@ -7,7 +7,8 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name::object_meta;
 use serde_json::{Value, json};
 
-use super::{Rules, check, resource_name, typed};
+use super::pod_spec::validate::{schedule, validate_overhead};
+use super::{Rules, check, typed};
 
 /// Labels of nodes that have other names now.
 const OLD_LABELS: [(&str, &str); 8] = [
@@ -49,14 +50,8 @@ fn validate(object: &Value) -> Vec<Error> {
         "" => vec![Error::required(&at, "")],
         handler => check::dns_label(&at, handler),
     };
-    // Upstream looks at the overhead as if it were the limits of a container.
-    let overhead = Path::new("overhead");
-    let limits = overhead.child("limits");
-    for (resource, amount) in class.overhead.iter().flat_map(|some| some.pod_fixed.iter().flatten())
-    {
-        let at = limits.key(resource);
-        errors.extend(resource_name::validate_of_container(resource, &at));
-        errors.extend(resource_name::validate_amount(resource, &check::quantity(amount), &at));
+    if let Some(overhead) = class.overhead.and_then(|overhead| overhead.pod_fixed) {
+        errors.extend(validate_overhead(&overhead, &Path::new("overhead")));
     }
     if let Some(scheduling) = &class.scheduling {
         let selector = object["scheduling"]["nodeSelector"].as_object();
@@ -64,7 +59,9 @@ fn validate(object: &Value) -> Vec<Error> {
         if let Some(selector) = selector {
             errors.extend(object_meta::validate_labels(selector, &root.child("nodeSelector")));
         }
-        errors.extend(check_distinct(scheduling, &root.child("tolerations")));
+        let (tolerations, at) = (check::list(&scheduling.tolerations), root.child("tolerations"));
+        errors.extend(schedule::tolerations(tolerations, &at));
+        errors.extend(check_distinct(scheduling, &at));
     }
     errors
 }

@@ -185,6 +185,12 @@ impl Patch {
             }
         };
         identity::label(&mut object, &write.resource.gvk);
+        if let Some(why) = write.resource.unreadable(&object) {
+            return Err(match &self.how {
+                How::Strategic(_) => Box::new(Status::failure(500, Reason::Unknown, why)),
+                _ => invalid(why),
+            });
+        }
         violations.extend(unknown.iter().map(Violation::to_string));
         if !violations.is_empty() {
             match write.options.validation {
@@ -245,6 +251,13 @@ impl Patch {
         });
         let object = applied.map_err(|error| Box::new(Status::from(error)))?;
         let mut object = converted(write.resource, config, object)?;
+        if let Some(why) = write.resource.unreadable(&object) {
+            let (namespace, name) = (meta::text(config, "namespace"), meta::text(config, "name"));
+            let gvk = &write.resource.gvk;
+            let why =
+                format!("failed to convert to unversioned ({namespace}/{name}; {gvk}): {why}");
+            return Err(Box::new(Status::failure(500, Reason::Unknown, why)));
+        }
         // Upstream applies first, and then looks how it was written.
         match options.validation {
             _ if violations.is_empty() => {}

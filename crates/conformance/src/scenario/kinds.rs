@@ -18,6 +18,7 @@ scenarios! { "kinds":
     what_is_required_is_named [B3],
     what_is_malformed_is_shown [B3],
     what_must_not_change_is_said [B3],
+    annotations_that_were_fields_are_numbers [B3],
 }
 
 fn template() -> Value {
@@ -617,5 +618,47 @@ async fn what_must_not_change_is_said(cx: Context) -> Result<()> {
         cx.namespace
     );
     refused(&answer, 422, "Invalid", &message)?;
+    Ok(())
+}
+
+async fn annotations_that_were_fields_are_numbers(cx: Context) -> Result<()> {
+    let generation = "deprecated.daemonset.template.generation";
+    let rollback = "deprecated.deployment.rollback.to";
+    let number = "strconv.ParseInt: parsing \"x\": invalid syntax";
+    let revision = format!("failed to parse annotation[{rollback}]=x as int64: {number}");
+    for (resource, kind, annotation, why) in [
+        ("daemonsets", "DaemonSet", generation, number),
+        ("deployments", "Deployment", rollback, revision.as_str()),
+    ] {
+        let collection = cx.apis("apps/v1", resource);
+        let mut object = json!({
+            "apiVersion": "apps/v1",
+            "kind": kind,
+            "metadata": { "name": "one" },
+            "spec": { "selector": selector(), "template": template() },
+        });
+        cx.create(&collection, &object).await?;
+        object["metadata"]["annotations"] = json!({ annotation: "x" });
+        let path = format!("{collection}/one");
+        let unreadable = format!("{kind} in version \"v1\" cannot be handled as a {kind}: {why}");
+        let create = Request::post(format!("{collection}?dryRun=All"), &object);
+        for request in [create, Request::put(&path, &object)] {
+            refused(&cx.send(request).await?, 400, "BadRequest", &unreadable)?;
+        }
+        let patch = json!({ "metadata": { "annotations": { annotation: "x" } } });
+        let status = expect(&cx.send(Request::strategic_patch(&path, &patch)).await?, 500)?;
+        same("strategic patch", &status["message"], json!(why))?;
+        let status = expect(&cx.send(Request::merge_patch(&path, &patch)).await?, 422)?;
+        ensure!(text(&status, "/message").ends_with(&format!(": {why}")), "{status}");
+        let applied = json!({
+            "apiVersion": "apps/v1", "kind": kind,
+            "metadata": { "name": "one", "annotations": { annotation: "x" } },
+        });
+        let apply = Request::apply(format!("{path}?fieldManager=a&force=true"), &applied);
+        let status = expect(&cx.send(apply).await?, 500)?;
+        let message =
+            format!("failed to convert to unversioned (/one; apps/v1, Kind={kind}): {why}");
+        same("apply", &status["message"], json!(message))?;
+    }
     Ok(())
 }

@@ -6,11 +6,12 @@ use k8s_openapi::api::resource::v1::{
     DeviceClaim, DeviceClaimConfiguration, DeviceConstraint, DeviceRequest, DeviceSelector,
     DeviceToleration, ResourceClaimConsumerReference, ResourceClaimSpec,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::name::object_meta;
 use serde_json::{Value, json};
 
 use super::rule;
+use crate::kinds::pod_spec::validate::validate_claim_metadata;
 use crate::kinds::{check, edit, internal, typed};
 
 const REQUESTS_MAX: usize = 32;
@@ -242,12 +243,9 @@ pub(super) fn check_same(object: &Value, old: &Value) -> Vec<Error> {
 pub(super) fn check_template(object: &Value) -> Vec<Error> {
     let root = Path::new("spec");
     let mut errors = Vec::new();
-    let (metadata, at) = (&object["spec"]["metadata"], root.child("metadata"));
-    if let Some(annotations) = metadata["annotations"].as_object() {
-        errors.extend(object_meta::validate_annotations(annotations, &at.child("annotations")));
-    }
-    if let Some(labels) = metadata["labels"].as_object() {
-        errors.extend(object_meta::validate_labels(labels, &at.child("labels")));
+    let metadata: Option<ObjectMeta> = typed(&object["spec"]["metadata"]);
+    if let Some(metadata) = metadata {
+        errors.extend(validate_claim_metadata(&metadata, &root.child("metadata")));
     }
     errors.extend(check(&object["spec"]["spec"], &root.child("spec")));
     errors

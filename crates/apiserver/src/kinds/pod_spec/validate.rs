@@ -15,9 +15,10 @@ pub(in crate::kinds) mod schedule;
 pub(in crate::kinds) mod security;
 mod volume;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::name::object_meta;
@@ -25,6 +26,7 @@ use serde_json::{Map, Value, json};
 
 use crate::kinds::check::{self, list, text};
 use annotation::Annotations;
+pub(in crate::kinds) use volume::validate_claim_metadata;
 
 const RESTART_POLICIES: &[&str] = &["Always", "OnFailure", "Never"];
 const DNS_POLICIES: &[&str] = &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
@@ -73,6 +75,14 @@ pub(in crate::kinds) fn validate_pod_spec(
 }
 
 /// Calls `f` with each container, whichever list it is in.
+/// What is wrong with what it costs to run a pod beside its containers.
+pub(in crate::kinds) fn validate_overhead(
+    overhead: &BTreeMap<String, Quantity>,
+    path: &Path<'_>,
+) -> Vec<Error> {
+    requirement::of_overhead(overhead, &Allowed::default(), path)
+}
+
 pub(in crate::kinds) fn each_container(
     spec: &PodSpec,
     path: &Path<'_>,

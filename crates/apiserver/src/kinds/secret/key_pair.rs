@@ -16,9 +16,9 @@ pub(super) fn problem(certificate: &[u8], key: &[u8]) -> Option<String> {
 
 fn check(certificate: &[u8], key: &[u8]) -> Result<(), String> {
     let certificate = find(certificate, |label| label == CERTIFICATE).map_err(no_certificate)?;
+    let key = find(key, |label| label.ends_with(PRIVATE_KEY)).map_err(no_key)?;
     let (_, certificate) = X509Certificate::from_der(&certificate)
         .map_err(|_| "x509: malformed certificate".to_owned())?;
-    let key = find(key, |label| label.ends_with(PRIVATE_KEY)).map_err(no_key)?;
     let unreadable = || "tls: failed to parse private key".to_owned();
     let key = PrivateKeyDer::try_from(key).map_err(|_| unreadable())?;
     let key = sign::any_supported_type(&key).map_err(|_| unreadable())?;

@@ -4,6 +4,8 @@ mod claim;
 mod projected;
 mod remote;
 
+pub(in crate::kinds) use claim::validate_metadata as validate_claim_metadata;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 

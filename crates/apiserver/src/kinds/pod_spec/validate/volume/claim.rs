@@ -26,7 +26,7 @@ pub(super) fn validate_template(
 }
 
 /// Labels and annotations are all that a claim can take over.
-fn validate_metadata(metadata: &ObjectMeta, path: &Path<'_>) -> Vec<Error> {
+pub(in crate::kinds) fn validate_metadata(metadata: &ObjectMeta, path: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
     let tree = |map: &Option<std::collections::BTreeMap<String, String>>| match json!(map) {
         serde_json::Value::Object(map) => map,
