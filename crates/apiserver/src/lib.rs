@@ -22,6 +22,7 @@ pub mod edge;
 pub mod encode;
 mod flow;
 mod foreign;
+pub mod foresight;
 pub mod genesis;
 mod health;
 pub mod index;

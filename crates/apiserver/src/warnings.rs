@@ -56,7 +56,6 @@ impl Warnings {
         texts.into_iter().for_each(|text| self.add(text));
     }
 
-    #[cfg(test)]
     pub(crate) fn texts(&self) -> Vec<String> {
         lock(&self.texts).clone()
     }

@@ -1,7 +1,7 @@
 //! What would become of one object.
 //!
-//! Custom resources are judged by all that their definition says but expressions. Of built-in kinds
-//! this knows the structure and the metadata; their own rules live in the server.
+//! Custom resources are judged by all that their definition says but expressions, objects of
+//! built-in kinds by the rules that the server has for them.
 
 use std::collections::HashMap;
 
@@ -14,6 +14,7 @@ use kubewright_apimachinery::name::Rule;
 use kubewright_apimachinery::name::object_meta::{self, Scope};
 use kubewright_apimachinery::schema::crd::{self, Definition};
 use kubewright_apimachinery::schema::{self, Malformed, Rules, Structural};
+use kubewright_apiserver::foresight::{self, Foresight};
 use serde_json::Value;
 
 pub(super) enum Verdict {
@@ -92,7 +93,11 @@ pub(super) fn judge(object: &Decoded, definitions: &Definitions) -> Verdict {
     }
 }
 
-fn judge_builtin(object: &Decoded, known: &builtin::Kind, kind: &GroupVersionKind) -> Verdict {
+fn judge_builtin(
+    object: &Decoded,
+    known: &'static builtin::Kind,
+    kind: &GroupVersionKind,
+) -> Verdict {
     let decoded = match builtin::decode(known, object.value.clone()) {
         Ok(decoded) => decoded,
         Err(error) => return Verdict::Refused(vec![error.to_string()]),
@@ -107,8 +112,11 @@ fn judge_builtin(object: &Decoded, known: &builtin::Kind, kind: &GroupVersionKin
     }
     let scope = builtin_scope(kind);
     fill_in_namespace(&mut object, scope);
-    // What makes a name is one of the kind's own rules; any of them wants at least this.
-    verdict(metadata_errors(&object, scope, Rule::PathSegment), Vec::new())
+    match foresight::of_new(known, object) {
+        Some(Foresight { errors, warnings }) => verdict(errors, warnings),
+        // It is asked for and answered, and never stored.
+        None => verdict(Vec::new(), Vec::new()),
+    }
 }
 
 fn judge_definition(object: &Value) -> Verdict {

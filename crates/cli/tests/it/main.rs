@@ -50,6 +50,8 @@ fn refusals_name_the_field_and_the_reason() {
         "At \"Bad_One\" spec.schedule: Invalid value: \"tomorrow\": spec.schedule in body must be",
         "Pod \"typo\" strict decoding error: unknown field \"spec.contaners\"",
         "Pod \"no-list\" json: cannot unmarshal object into Go struct field PodSpec.spec.containers",
+        "Deployment \"mismatch\" spec.template.metadata.labels: Invalid value: {\"app\":\"b\"}: `sel",
+        "Deployment \"mismatch\" spec.template.spec.containers[0].image: Required value",
         "Thing \"stranger\" is of a kind that is neither built in nor defined here",
         "unexpected end of JSON input",
     ];
@@ -57,7 +59,7 @@ fn refusals_name_the_field_and_the_reason() {
         let line = line.strip_prefix(&format!("{refused}: ")).expect("a line names its file");
         assert!(line.starts_with(expected), "{line}\nis not\n{expected}");
     }
-    assert_eq!(lines[expected.len()..], ["1 accepted, 6 refused, 0 skipped"]);
+    assert_eq!(lines[expected.len()..], ["1 accepted, 7 refused, 0 skipped"]);
     assert_eq!(output.status.code(), Some(1));
 }
 

@@ -40,7 +40,7 @@ const RULES: &[Rule] = &[
         never: &[],
     },
     // A client: only a server, and `bench`, open a store.
-    Rule { name: "cli", ours: &["apimachinery", "cluster"], never: &[] },
+    Rule { name: "cli", ours: &["apimachinery", "apiserver", "cluster"], never: &[] },
 ];
 
 pub(super) struct Package {
