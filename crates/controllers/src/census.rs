@@ -212,8 +212,8 @@ struct Reader {
     name: Arc<str>,
     kind: Arc<Kind>,
     controllers: Vec<Arc<dyn Controller>>,
-    /// What is there, by namespace and name.
-    objects: HashMap<(String, String), ObjectMeta>,
+    /// The uids of what is there.
+    objects: HashMap<Place, Box<str>>,
     progress: Arc<Progress>,
 }
 
@@ -221,8 +221,8 @@ impl Reader {
     async fn run(mut self, api: kube::Api<kube::api::DynamicObject>, stop: CancellationToken) {
         stop.run_until_cancelled(feed::follow(api, |seen| self.see(seen))).await;
         // A kind that is not served any more has no objects.
-        for object in std::mem::take(&mut self.objects).into_values() {
-            self.tell(&Change::Deleted(&self.kind, &object));
+        for (place, uid) in std::mem::take(&mut self.objects) {
+            self.tell(&Change::Deleted(&self.kind, &place.last_seen(&uid)));
         }
         self.progress.end(&self.name);
     }
@@ -231,20 +231,21 @@ impl Reader {
         match seen {
             Seen::Applied(object) => self.applied(object),
             Seen::Deleted(object) => {
-                self.objects.remove(&place(&object));
+                self.objects.remove(&Place::of(&object));
                 self.deleted(&object);
             }
             Seen::Listed(objects) => {
                 let mut gone = std::mem::take(&mut self.objects);
                 for object in objects {
-                    let before = gone.remove(&place(&object));
-                    if let Some(before) = before.filter(|before| before.uid != object.uid) {
-                        self.deleted(&before);
+                    let place = Place::of(&object);
+                    let before = gone.remove(&place);
+                    if let Some(before) = before.filter(|before| **before != *text(&object.uid)) {
+                        self.deleted(&place.last_seen(&before));
                     }
                     self.applied(object);
                 }
-                for object in gone.into_values() {
-                    self.deleted(&object);
+                for (place, uid) in gone {
+                    self.deleted(&place.last_seen(&uid));
                 }
                 self.progress.end(&self.name);
             }
@@ -257,7 +258,7 @@ impl Reader {
         if is_definition(&self.kind) {
             self.progress.definition(&self.kind, &object, true);
         }
-        self.objects.insert(place(&object), object);
+        self.objects.insert(Place::of(&object), text(&object.uid).into());
     }
 
     fn deleted(&self, object: &ObjectMeta) {
@@ -274,6 +275,26 @@ impl Reader {
     }
 }
 
-fn place(object: &ObjectMeta) -> (String, String) {
-    (text(&object.namespace).to_owned(), text(&object.name).to_owned())
+/// Where an object is among those of its kind.
+#[derive(PartialEq, Eq, Hash)]
+struct Place {
+    /// Empty for an object without one.
+    namespace: Box<str>,
+    name: Box<str>,
+}
+
+impl Place {
+    fn of(object: &ObjectMeta) -> Self {
+        Place { namespace: text(&object.namespace).into(), name: text(&object.name).into() }
+    }
+
+    /// As much as is kept of an object that is gone.
+    fn last_seen(&self, uid: &str) -> ObjectMeta {
+        ObjectMeta {
+            namespace: Some(self.namespace.to_string()).filter(|name| !name.is_empty()),
+            name: Some(self.name.to_string()),
+            uid: Some(uid.to_owned()),
+            ..ObjectMeta::default()
+        }
+    }
 }

@@ -26,7 +26,7 @@ pub(crate) enum Change<'a> {
     Kinds(&'a Arc<Kinds>),
     /// An object is there, as it now is.
     Applied(&'a Arc<Kind>, &'a ObjectMeta),
-    /// An object is gone; this is the last that was seen of it.
+    /// An object is gone. It has its namespace, name and uid, and may have more.
     Deleted(&'a Arc<Kind>, &'a ObjectMeta),
 }
 

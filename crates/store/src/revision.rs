@@ -1,6 +1,7 @@
 //! Revisions: the numbers, the values they stand for, and the events between them.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -38,6 +39,8 @@ pub struct Event<I> {
     /// The value replaced or deleted, none for a creation.
     pub previous: Option<Arc<Rev<I>>>,
     renderings: Renderings,
+    /// Somebody asked for a rendering.
+    asked: AtomicBool,
 }
 
 /// Names a rendering of a value or event: three numbers that the owner of the store chooses.
@@ -103,17 +106,21 @@ impl<I> Event<I> {
         current: Option<Arc<Rev<I>>>,
         previous: Option<Arc<Rev<I>>>,
     ) -> Self {
-        Self { revision, key, current, previous, renderings: Renderings::default() }
+        let (renderings, asked) = (Renderings::default(), AtomicBool::new(false));
+        Self { revision, key, current, previous, renderings, asked }
     }
 
-    /// The event in some form, for instance framed for the wire: made by `render` the first
-    /// time, then shared by all watchers.
+    /// The event in some form, for instance framed for the wire: made by `render` for the first
+    /// watcher, and for the second, from which on all share it. Most events are seen by one.
     pub fn rendered<E>(
         &self,
         form: Form,
         render: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
-        self.renderings.get_or_make(form, render)
+        match self.asked.swap(true, Ordering::Relaxed) {
+            false => render(),
+            true => self.renderings.get_or_make(form, render),
+        }
     }
 }
 

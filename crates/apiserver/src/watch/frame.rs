@@ -81,7 +81,7 @@ impl Frames {
         &self.renderer
     }
 
-    /// A change as history has it: made for the first watch that wants it like this, then shared.
+    /// A change as history has it, which watches that want it like this share.
     pub(super) fn event(
         &mut self,
         change: Change,
