@@ -5,6 +5,7 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
+use serde::{Deserialize, Serialize};
 use x509_cert::Certificate;
 use x509_cert::builder::profile::BuilderProfile;
 use x509_cert::builder::{Builder as _, CertificateBuilder};
@@ -35,7 +36,7 @@ const BACKDATED: Duration = Duration::from_mins(5);
 const RENEWED_BEFORE: Duration = Duration::from_hours(30 * 24);
 
 /// A key and its certificate, in PEM.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
     pub certificate: String,
     pub key: String,

@@ -14,6 +14,7 @@ pub mod home;
 mod key;
 pub mod kubeconfig;
 mod pki;
+mod roots;
 pub mod run;
 
 pub use authority::Pair;

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
 
 use crate::authority::{self, Authority, Pair, Purpose, Subject};
 
@@ -46,6 +47,14 @@ pub struct Pki {
     pub service_account_public_key: String,
 }
 
+/// What all servers of a cluster have in common.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Roots {
+    ca: Pair,
+    front_proxy_ca: Pair,
+    service_account_key: String,
+}
+
 /// Where keys are between two starts.
 enum Shelf<'a> {
     Nowhere,
@@ -65,6 +74,28 @@ impl Pki {
         builder.recursive(true).mode(0o700);
         builder.create(dir).with_context(|| format!("make {}", dir.display()))?;
         Pki::make(&Shelf::Dir(dir), address, now)
+    }
+
+    pub(crate) fn roots(&self) -> Roots {
+        Roots {
+            ca: self.ca.clone(),
+            front_proxy_ca: self.front_proxy_ca.clone(),
+            service_account_key: self.service_account_key.clone(),
+        }
+    }
+
+    /// The same in `dir` for another cluster, that of these roots.
+    pub(crate) fn adopt(dir: &Path, roots: &Roots, address: IpAddr, now: Duration) -> Result<Self> {
+        let shelf = Shelf::Dir(dir);
+        // Nobody stands by these any more. First of all, so that a crash leaves none of them.
+        for issued in ["apiserver", "admin", "front-proxy-client"] {
+            shelf.forget_pair(issued)?;
+        }
+        shelf.keep_pair("ca", &roots.ca)?;
+        shelf.keep_pair("front-proxy-ca", &roots.front_proxy_ca)?;
+        shelf.keep("sa.pub", &authority::public_of(&roots.service_account_key)?)?;
+        shelf.keep("sa.key", &roots.service_account_key)?;
+        Pki::make(&shelf, address, now)
     }
 
     fn make(shelf: &Shelf<'_>, address: IpAddr, now: Duration) -> Result<Self> {
@@ -139,6 +170,17 @@ impl Shelf<'_> {
     fn keep_pair(&self, name: &str, pair: &Pair) -> Result<()> {
         self.keep(&format!("{name}.crt"), &pair.certificate)?;
         self.keep(&format!("{name}.key"), &pair.key)
+    }
+
+    fn forget_pair(&self, name: &str) -> Result<()> {
+        let Shelf::Dir(dir) = self else { return Ok(()) };
+        let path = dir.join(format!("{name}.key"));
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("remove {}", path.display()))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn read(&self, file: &str) -> Result<Option<String>> {

@@ -17,6 +17,7 @@ use tracing::warn;
 use crate::control::{Answer, Command, Socket};
 use crate::home::{self, Hold, HoldError, Home, Record};
 use crate::kubeconfig::{self, Access};
+use crate::roots;
 use crate::{Clock, Cluster, Config, Listen, Pki, Storage};
 
 /// Where a cluster is served unless somebody says otherwise, or it was served elsewhere before.
@@ -56,7 +57,7 @@ pub enum Keep {
 pub async fn run(options: Options, ready: impl FnOnce(&Record)) -> Result<()> {
     raise_file_limit();
     let mut signals = Signals::new()?;
-    let site = Site::prepare(options)?;
+    let site = Site::prepare(options).await?;
     let mut cluster = site.start().await?;
     if let Err(error) = site.announce() {
         site.withdraw();
@@ -176,7 +177,7 @@ enum StorageChoice {
 }
 
 impl Site {
-    fn prepare(options: Options) -> Result<Self> {
+    async fn prepare(options: Options) -> Result<Self> {
         let Options { name, home, port, keep, kubeconfig, controllers, audit } = options;
         let dir = home.dir(&name)?;
         let mut holds = vec![hold(&dir, || {
@@ -217,7 +218,7 @@ impl Site {
         let port = listener.local_addr().context("find the port")?.port();
         let now = Clock::System.now();
         let pki = match &data_dir {
-            Some(data_dir) => Pki::in_dir(&data_dir.join("pki"), ADDRESS, now)?,
+            Some(data_dir) => keys(&data_dir.join("pki"), &storage, now).await?,
             None => Pki::in_memory(ADDRESS, now)?,
         };
         let socket = Socket::bind(&dir)?;
@@ -319,6 +320,18 @@ impl Site {
                 Ok((cluster, store_dir(&self.record).map(drop)))
             }
         }
+    }
+}
+
+/// The keys of a server: those in `dir`, unless the cluster has others.
+async fn keys(dir: &Path, storage: &StorageChoice, now: Duration) -> Result<Pki> {
+    let pki = Pki::in_dir(dir, ADDRESS, now)?;
+    let StorageChoice::Etcd(config) = storage else { return Ok(pki) };
+    let own = pki.roots();
+    let roots = roots::agree(config, own.clone()).await.context("start the cluster")?;
+    match roots == own {
+        true => Ok(pki),
+        false => Pki::adopt(dir, &roots, ADDRESS, now),
     }
 }
 

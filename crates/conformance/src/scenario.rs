@@ -136,6 +136,8 @@ impl Context {
                 self.send(Request::delete(format!("{}/{name}", crd::PATH))).await?;
             }
         }
+        // Pods on nodes that are not there would wait for those to let them go.
+        self.send(Request::delete(self.core("pods?gracePeriodSeconds=0"))).await?;
         self.send(Request::delete(format!("/api/v1/namespaces/{}", self.namespace))).await?;
         Ok(())
     }

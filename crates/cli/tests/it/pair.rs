@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::client::{Access, Client};
-use crate::server::{Etcd, Ours, Upstream, share_keys};
+use crate::server::{Etcd, Ours, Upstream};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -27,7 +27,6 @@ impl Pair {
         let store = format!("etcd={}", etcd.url);
         let args = ["--store", &store, "--port", "0"];
         let first = Ours::up(home.path(), "first", &args);
-        share_keys(home.path(), "first", "second");
         let second = Ours::up(home.path(), "second", &args);
         Some(Pair { servers: [first, second], _etcd: etcd, _home: home })
     }
@@ -88,6 +87,29 @@ async fn what_one_server_wrote_the_other_reads_at_once_and_watches_in_order() {
     assert_eq!(seen[0], seen[1]);
     let added: Vec<_> = seen[0].iter().filter(|event| event.0 == "ADDED").collect();
     assert_eq!(added.iter().map(|event| event.1.clone()).collect::<Vec<_>>(), written);
+}
+
+#[tokio::test]
+async fn a_token_of_one_server_is_good_at_the_other() {
+    let Some(pair) = Pair::start() else { return };
+    let [mut first, mut second] = pair.clients().await;
+    let account = "/api/v1/namespaces/kube-system/serviceaccounts";
+    first.create(account, &json!({"metadata": {"name": "robot"}})).await;
+    let token = first.create(&format!("{account}/robot/token"), &json!({"spec": {}})).await;
+    let review = json!({
+        "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
+        "spec": {"token": token["status"]["token"]},
+    });
+    let reviewed = second.create("/apis/authentication.k8s.io/v1/tokenreviews", &review).await;
+    assert_eq!(reviewed["status"]["authenticated"], true, "{reviewed}");
+    // Both publish one certificate, so neither has anything to correct.
+    let map = format!("{CONFIG_MAPS}/kube-root-ca.crt");
+    while first.send("GET", &map, &Value::Null).await.0 == 404 {
+        tokio::task::yield_now().await;
+    }
+    let fields = first.get(&map).await["metadata"]["managedFields"].clone();
+    assert_eq!(fields.as_array().map(Vec::len), Some(1), "{fields}");
+    assert_eq!(second.get(&map).await["data"], first.get(&map).await["data"]);
 }
 
 #[tokio::test]

@@ -165,16 +165,6 @@ pub(crate) fn up(home: &Path, name: &str, args: &[&str]) -> (Program, Value) {
     (program, ready)
 }
 
-/// Gives a cluster that was never up the keys of another, as servers of one cluster have.
-pub(crate) fn share_keys(home: &Path, from: &str, to: &str) {
-    let (from, to) = (pki(home, from), pki(home, to));
-    std::fs::create_dir_all(&to).expect("make a directory");
-    for file in std::fs::read_dir(from).expect("keys") {
-        let file = file.expect("a key");
-        std::fs::copy(file.path(), to.join(file.file_name())).expect("copy a key");
-    }
-}
-
 pub(crate) fn pki(home: &Path, name: &str) -> PathBuf {
     home.join(".local/share/kubewright").join(name).join("pki")
 }

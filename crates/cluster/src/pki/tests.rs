@@ -103,3 +103,17 @@ fn keys_are_kept_for_their_owner_alone_and_renewed_when_they_must_be() {
     assert!(late.ca == first.ca, "clients still trust it");
     assert!(is_client_of(&late.admin, &first.ca, NOW + YEAR));
 }
+
+#[test]
+fn a_server_that_joins_a_cluster_has_its_roots_and_certificates_of_its_own() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let first = Pki::in_memory(LOOPBACK, NOW).expect("keys");
+    let alone = Pki::in_dir(dir.path(), LOOPBACK, NOW).expect("keys");
+    let joined = Pki::adopt(dir.path(), &first.roots(), LOOPBACK, NOW).expect("keys");
+    assert!(joined.roots() == first.roots() && joined.roots() != alone.roots());
+    assert!(is_client_of(&joined.admin, &first.ca, NOW));
+    assert!(is_client_of(&joined.front_proxy_client, &first.front_proxy_ca, NOW));
+    assert_eq!(joined.service_account_public_key, first.service_account_public_key);
+    let again = Pki::in_dir(dir.path(), LOOPBACK, NOW).expect("keys");
+    assert!(again.roots() == first.roots() && again.server == joined.server, "it stays so");
+}
