@@ -19,6 +19,23 @@ const DEPTH_MAX: usize = 250;
 const OPERAND: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, \
                        NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
+/// Operators by how tightly they bind, each with the name of its function.
+const LOOSE_TO_TIGHT: [&[(&str, &str)]; 5] = [
+    &[("||", operator::OR)],
+    &[("&&", operator::AND)],
+    &[
+        ("<", "_<_"),
+        ("<=", "_<=_"),
+        (">=", "_>=_"),
+        (">", "_>_"),
+        ("==", operator::EQUALS),
+        ("!=", operator::NOT_EQUALS),
+        ("in", operator::IN),
+    ],
+    &[("+", operator::ADD), ("-", "_-_")],
+    &[("*", "_*_"), ("/", "_/_"), ("%", "_%_")],
+];
+
 const RESERVED: &[&str] = &[
     "as",
     "break",
@@ -62,7 +79,8 @@ pub(super) fn parse(text: &str) -> Result<Parsed, Issues> {
         return Err(issues);
     }
     let tokens = lex::tokens(text, &mut issues);
-    let mut parser = Parser { tokens, next: 0, offsets: Vec::new(), issues, depth: 0 };
+    let mut parser =
+        Parser { tokens, next: 0, offsets: Vec::new(), heights: Vec::new(), issues, depth: 0 };
     let expr = parser.whole();
     match expr {
         Ok(expr) if parser.issues.is_empty() => {
@@ -81,6 +99,8 @@ struct Parser {
     tokens: Vec<Token>,
     next: usize,
     offsets: Vec<u32>,
+    /// How many operators, selections and calls are within each other below a node.
+    heights: Vec<usize>,
     issues: Issues,
     depth: usize,
 }
@@ -96,101 +116,68 @@ impl Parser {
     }
 
     fn expr(&mut self) -> Read<Expr> {
-        self.deeper(|parser| {
-            let condition = parser.or()?;
-            if !parser.at("?") {
-                return Ok(condition);
-            }
-            let id = parser.take_id();
-            let yes = parser.or()?;
-            parser.expect(":")?;
-            let no = parser.expr()?;
-            Ok(call(id, operator::CONDITIONAL, vec![condition, yes, no]))
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            let message = format!("expression recursion limit exceeded: {DEPTH_MAX}");
+            self.issues.report_nowhere(message);
+            return Err(GaveUp);
+        }
+        let expr = self.conditional()?;
+        self.depth -= 1;
+        Ok(expr)
+    }
+
+    fn conditional(&mut self) -> Read<Expr> {
+        let condition = self.operators(0)?;
+        if !self.at("?") {
+            return Ok(condition);
+        }
+        let id = self.take_id();
+        let yes = self.operators(0)?;
+        self.expect(":")?;
+        let no = self.expr()?;
+        self.call(id, operator::CONDITIONAL, vec![condition, yes, no])
+    }
+
+    /// Operands joined by operators that bind at least so tightly. One function for all of them
+    /// keeps the stack short where expressions are deep.
+    fn operators(&mut self, tightness: usize) -> Read<Expr> {
+        let mut left = self.unary()?;
+        while let Some((level, function)) = self.operator().filter(|(level, _)| *level >= tightness)
+        {
+            let id = self.take_id();
+            let right = self.operators(level + 1)?;
+            left = match function {
+                operator::AND | operator::OR => self.logic(id, function, left, right),
+                _ => self.call(id, function, vec![left, right])?,
+            };
+        }
+        Ok(left)
+    }
+
+    /// The operator that comes next, and how tightly it binds.
+    fn operator(&self) -> Option<(usize, &'static str)> {
+        let TokenKind::Symbol(symbol) = self.peek() else { return None };
+        LOOSE_TO_TIGHT.iter().enumerate().find_map(|(level, operators)| {
+            let found = operators.iter().find(|(known, _)| *known == symbol)?;
+            Some((level, found.1))
         })
     }
 
-    /// One level further into the expression, of which there are not too many.
-    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
-        self.depth += 1;
-        self.check_depth(self.depth)?;
-        let result = read(self);
-        self.depth -= 1;
-        result
-    }
-
-    fn check_depth(&mut self, depth: usize) -> Read<()> {
-        if depth <= DEPTH_MAX {
-            return Ok(());
-        }
-        let message = format!("expression recursion limit exceeded: {DEPTH_MAX}");
-        self.issues.report_nowhere(message);
-        Err(GaveUp)
-    }
-
-    fn or(&mut self) -> Read<Expr> {
-        self.logic("||", operator::OR, Self::and)
-    }
-
-    fn and(&mut self) -> Read<Expr> {
-        self.logic("&&", operator::AND, Self::relation)
-    }
-
-    /// Terms joined by one operator, as one call with all of them.
-    fn logic(
-        &mut self,
-        symbol: &'static str,
-        function: &str,
-        term: fn(&mut Self) -> Read<Expr>,
-    ) -> Read<Expr> {
-        let first = term(self)?;
-        if !self.at(symbol) {
-            return Ok(first);
-        }
-        let mut terms = vec![first];
-        let mut id = 0;
-        while self.at(symbol) {
-            id = self.take_id();
-            terms.push(term(self)?);
-        }
-        Ok(call(id, function, terms))
-    }
-
-    fn relation(&mut self) -> Read<Expr> {
-        const RELATIONS: &[(&str, &str)] = &[
-            ("<", "_<_"),
-            ("<=", "_<=_"),
-            (">=", "_>=_"),
-            (">", "_>_"),
-            ("==", operator::EQUALS),
-            ("!=", operator::NOT_EQUALS),
-            ("in", operator::IN),
-        ];
-        self.chain(RELATIONS, Self::sum)
-    }
-
-    fn sum(&mut self) -> Read<Expr> {
-        self.chain(&[("+", operator::ADD), ("-", "_-_")], Self::product)
-    }
-
-    fn product(&mut self) -> Read<Expr> {
-        self.chain(&[("*", "_*_"), ("/", "_/_"), ("%", "_%_")], Self::unary)
-    }
-
-    fn chain(
-        &mut self,
-        operators: &[(&'static str, &str)],
-        operand: fn(&mut Self) -> Read<Expr>,
-    ) -> Read<Expr> {
-        let mut left = operand(self)?;
-        let mut length = 1;
-        while let Some((_, function)) = operators.iter().find(|(symbol, _)| self.at(symbol)) {
-            length += 1;
-            self.check_depth(length)?;
-            let id = self.take_id();
-            let right = operand(self)?;
-            left = call(id, function, vec![left, right]);
-        }
-        Ok(left)
+    /// Terms joined by one logical operator are one call with all of them.
+    fn logic(&mut self, id: Id, function: &str, left: Expr, right: Expr) -> Expr {
+        let height = self.height_of([&left, &right]);
+        let mut terms = match left {
+            Expr { kind: Kind::Call(joined), .. }
+                if *joined.function == *function && joined.target.is_none() =>
+            {
+                joined.args
+            }
+            other => vec![other],
+        };
+        terms.push(right);
+        self.heights[id] = height;
+        call(id, function, terms)
     }
 
     fn unary(&mut self) -> Read<Expr> {
@@ -204,7 +191,7 @@ impl Parser {
             while self.at(symbol) {
                 self.next += 1;
             }
-            if self.peek() == TokenKind::End {
+            if !self.starts_member() {
                 return self.nothing_after(symbol);
             }
             if (self.next - first).is_multiple_of(2) {
@@ -212,29 +199,45 @@ impl Parser {
             }
             let id = self.id_at(self.tokens[first].offset);
             let operand = self.member()?;
-            return Ok(call(id, function, vec![operand]));
+            return self.call(id, function, vec![operand]);
         }
         self.member()
     }
 
-    /// The text ends after an operator.
-    fn nothing_after(&mut self, symbol: &str) -> Read<Expr> {
-        let end = self.tokens[self.next].offset;
-        if symbol == "!" {
-            let message = format!("extraneous input '<EOF>' expecting {OPERAND}");
-            return self.syntax_error(end, &message);
+    /// Whether what comes can follow a sign: of signs only one that belongs to a number.
+    fn starts_member(&self) -> bool {
+        match self.peek() {
+            TokenKind::Symbol("!") => false,
+            TokenKind::Symbol("-") => {
+                matches!(self.kind_after(1), TokenKind::Int | TokenKind::Float)
+            }
+            other => self.starts_operand(other),
         }
-        let _: Read<()> = self.syntax_error(end, "no viable alternative at input '-'");
-        self.unwanted(false, OPERAND)?;
+    }
+
+    /// Complains about what comes after a sign that has nothing to go with.
+    fn nothing_after(&mut self, symbol: &str) -> Read<Expr> {
+        let token = self.tokens[self.next].clone();
+        if symbol == "!" && token.kind != TokenKind::Symbol("-") {
+            let message = format!("extraneous input '{}' expecting {OPERAND}", token.text);
+            return self.syntax_error(token.offset, &message);
+        }
+        if symbol == "!" {
+            self.next += 1;
+        }
+        let token = self.tokens[self.next].clone();
+        let shown = if token.kind == TokenKind::End { "" } else { &token.text };
+        let message = format!("no viable alternative at input '-{shown}'");
+        let _: Read<()> = self.syntax_error(token.offset, &message);
+        if !self.starts_operand(token.kind) {
+            self.unwanted(false, OPERAND)?;
+        }
         Err(GaveUp)
     }
 
     fn member(&mut self) -> Read<Expr> {
         let mut expr = self.primary()?;
-        let mut length = 1;
         while self.at(".") || self.at("[") {
-            length += 1;
-            self.check_depth(length)?;
             expr = match self.at(".") {
                 true => self.select(expr)?,
                 false => {
@@ -244,7 +247,7 @@ impl Parser {
                     self.expect("]")?;
                     let function =
                         if optional { operator::OPTIONAL_INDEX } else { operator::INDEX };
-                    call(id, function, vec![expr, index])
+                    self.call(id, function, vec![expr, index])?
                 }
             };
         }
@@ -281,14 +284,17 @@ impl Parser {
         if !optional && self.at("(") {
             let id = self.take_id();
             let args = self.args()?;
+            let height = self.height_of([&operand]).max(self.height_of(&args)) + 1;
+            self.rise(id, height)?;
             return Ok(self.call_or_macro(id, &name.text, Some(operand), args));
         }
         let id = self.id_at(dot);
         if optional {
             let field = Kind::Literal(Literal::String((&*name.text).into()));
             let field = Expr { id: self.id_at(name.offset), kind: field };
-            return Ok(call(id, operator::OPTIONAL_SELECT, vec![operand, field]));
+            return self.call(id, operator::OPTIONAL_SELECT, vec![operand, field]);
         }
+        self.rise(id, self.height_of([&operand]) + 1)?;
         let (operand, field) = (Box::new(operand), name.text);
         Ok(Expr { id, kind: Kind::Select { operand, field, test_only: false } })
     }
@@ -309,6 +315,7 @@ impl Parser {
         if !self.starts_operand(self.peek()) {
             let can_go_on = self.starts_operand(self.kind_after(1));
             self.unwanted(can_go_on, OPERAND)?;
+            return self.unary();
         }
         match self.peek() {
             TokenKind::Symbol("(") => {
@@ -345,6 +352,7 @@ impl Parser {
             }
         }
         self.close("]")?;
+        self.heights[id] = self.height_of(elements.iter().map(|element| &element.value));
         Ok(Expr { id, kind: Kind::List(elements) })
     }
 
@@ -361,6 +369,8 @@ impl Parser {
             }
         }
         self.close("}")?;
+        let parts = entries.iter().flat_map(|entry| [&entry.key, &entry.value]);
+        self.heights[id] = self.height_of(parts);
         Ok(Expr { id, kind: Kind::Map(entries) })
     }
 
@@ -388,7 +398,10 @@ impl Parser {
             let args = self.args()?;
             return Ok(match is_reserved {
                 true => Expr { id, kind: Kind::Broken },
-                false => self.call_or_macro(id, &name, None, args),
+                false => {
+                    self.heights[id] = self.height_of(&args);
+                    self.call_or_macro(id, &name, None, args)
+                }
             });
         }
         let id = self.id_at(token.offset);
@@ -468,6 +481,26 @@ impl Parser {
         }
     }
 
+    /// An operator over operands that are not too high already.
+    fn call(&mut self, id: Id, function: &str, args: Vec<Expr>) -> Read<Expr> {
+        self.rise(id, self.height_of(&args) + 1)?;
+        Ok(call(id, function, args))
+    }
+
+    fn height_of<'e>(&self, exprs: impl IntoIterator<Item = &'e Expr>) -> usize {
+        exprs.into_iter().map(|expr| self.heights[expr.id]).max().unwrap_or(0)
+    }
+
+    /// Whoever walks the tree later does so on the stack.
+    fn rise(&mut self, id: Id, height: usize) -> Read<()> {
+        self.heights[id] = height;
+        if height <= DEPTH_MAX {
+            return Ok(());
+        }
+        self.issues.report_nowhere("max recursion depth exceeded");
+        Err(GaveUp)
+    }
+
     fn peek(&self) -> TokenKind {
         self.tokens[self.next].kind
     }
@@ -500,6 +533,7 @@ impl Parser {
     /// A new node that stands at `offset`.
     fn id_at(&mut self, offset: u32) -> Id {
         self.offsets.push(offset);
+        self.heights.push(0);
         self.offsets.len() - 1
     }
 

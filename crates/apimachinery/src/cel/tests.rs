@@ -73,14 +73,38 @@ fn nothing_outlives_its_cost() {
 fn deep_and_long_texts_are_refused_and_not_followed() {
     let nested = format!("{}1{}", "(".repeat(100_000 / 2 - 1), ")".repeat(100_000 / 2 - 1));
     check_alone(&nested, "ERROR: <input>:-1:0: expression recursion limit exceeded: 250");
-    let chain = vec!["1"; 400].join(" + ");
-    check_alone(&chain, "ERROR: <input>:-1:0: expression recursion limit exceeded: 250");
+    let sum = |terms: usize| format!("{} == 0", vec!["1"; terms].join(" + "));
+    check_alone(&sum(250), "false for 250");
+    check_alone(&sum(251), "ERROR: <input>:-1:0: max recursion depth exceeded");
     check_alone(
         &"1".repeat(100_001),
         "ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100001, limit 100000",
     );
     let terms = vec!["true"; 10_000].join(" && ");
     check_alone(&terms, "true for 0");
+}
+
+#[test]
+fn trees_are_not_deeper_than_the_stack() {
+    let nested = |open: &str, inner: &str, close: &str, depth: usize| {
+        format!("{}{inner}{}", open.repeat(depth), close.repeat(depth))
+    };
+    check_alone(&format!("size({}) == 1", nested("[", "1", "]", 248)), "true for 2");
+    let counted = nested("size([", "1", "])", 124);
+    check_alone(&format!("{counted} == 1"), "true for 1355");
+    let quantified = nested("[1].all(x, ", "true", ")", 248);
+    check_alone(&quantified, "true for 992");
+    let mapped = nested("size([1].map(x, ", "1", "))", 120);
+    check_alone(&format!("{mapped} == 1"), "true for 1671");
+    let chosen = nested("(true ? ", "1", " : 2)", 240);
+    check_alone(&format!("{chosen} == 1"), "true for 1");
+    // Each chain is short enough, and begins with another one.
+    let chain = " + 1".repeat(200);
+    let chains = nested("(", "1", &format!("{chain})"), 100);
+    check_alone(&chains, "ERROR: <input>:-1:0: max recursion depth exceeded");
+    let fields = ".a".repeat(200);
+    let selects = nested("(", "self", &format!("{fields})"), 100);
+    check_alone(&selects, "ERROR: <input>:-1:0: max recursion depth exceeded");
 }
 
 #[test]
@@ -93,6 +117,20 @@ fn complaints_point_at_characters() {
         "'ä' + x == ''",
         "ERROR: <input>:1:7: undeclared reference to 'x' (in container '')\n | 'ä' + x == ''\n | .．....^",
     );
+}
+
+#[test]
+fn signs_need_something_to_go_with() {
+    let start = |text: &str, expected: &str| {
+        let issues = Expression::check(text, &[]).expect_err("it is wrong").to_string();
+        assert!(issues.starts_with(expected), "{text}: {issues}");
+    };
+    start("!-x", "ERROR: <input>:1:3: Syntax error: no viable alternative at input '-x'\n");
+    start("-!x", "ERROR: <input>:1:2: Syntax error: no viable alternative at input '-!'\n");
+    start("!)", "ERROR: <input>:1:2: Syntax error: extraneous input ')' expecting {'[', ");
+    start("-)", "ERROR: <input>:1:2: Syntax error: no viable alternative at input '-)'\n");
+    start("1 + ) - 1", "ERROR: <input>:1:5: Syntax error: extraneous input ')' expecting {'[', ");
+    check_alone("!!true && --1 == 1 && - -1 == 1", "true for 2");
 }
 
 #[test]
@@ -115,4 +153,84 @@ fn names_are_escaped_and_found_again() {
     }
     assert_eq!(escape::unescape("a__nope__b"), None);
     assert_eq!(escape::unescape("a__in__b"), None);
+}
+
+#[test]
+fn hostile_texts_end_in_a_verdict() {
+    use proptest::prelude::*;
+
+    let words = [
+        "self",
+        ".s",
+        ".l",
+        ".x",
+        "x",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "?",
+        ":",
+        ",",
+        "+",
+        "-",
+        "!",
+        "&&",
+        "||",
+        "==",
+        "<",
+        " in ",
+        "1",
+        "2u",
+        "1.5",
+        "0x",
+        "'a'",
+        "b'\\xff'",
+        "r'''",
+        "'\\u12",
+        "\"",
+        "`",
+        ".all(",
+        ".map(",
+        ".transformMap(",
+        "has(",
+        ".?",
+        "[?",
+        "optional.of(",
+        ".format(",
+        "'%d%",
+        "ä",
+        "\u{1F600}",
+        "\n",
+        "//",
+        "true",
+        "null",
+        "if",
+        "size(",
+        "duration(",
+        "matches(",
+        "#",
+    ];
+    let text = prop::collection::vec(prop::sample::select(words.to_vec()), 0..24);
+    let schema = Structural::parse(&json!({"type": "object", "properties": {
+        "s": {"type": "string"}, "x": {"x-kubernetes-int-or-string": true},
+        "l": {"type": "array", "items": {"type": "string"}},
+    }}))
+    .expect("a schema");
+    let object = json!({"s": "a", "x": 1, "l": ["a", "b"]});
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(config, |(words in text)| {
+        let declared = Declared::new(&schema, false, "self").expect("it can be declared");
+        let variables = [("self", declared.type_.clone())];
+        if let Ok(expression) = Expression::check(&words.concat(), &variables) {
+            expression.max_cost(&declared);
+            if let Ok(program) = expression.program(&["self"]) {
+                let data = Data { value: &object, schema: &schema, is_resource: false };
+                let run = program.run(vec![data.to_val()], 1_000);
+                prop_assert!(run.cost <= 1_000 || run.outcome.is_err());
+            }
+        }
+    });
 }

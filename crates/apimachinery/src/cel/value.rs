@@ -22,7 +22,7 @@ use serde_json::Value;
 pub use self::adapt::Data;
 pub(super) use self::list::{Items, List, ListKind};
 pub(super) use self::map::{BuiltMap, Map};
-pub(super) use self::moment::Timestamp;
+pub(super) use self::moment::{Timestamp, Zone};
 use super::function::named_format::NamedFormat;
 use super::function::network::Cidr;
 use super::function::semver::Version;

@@ -100,12 +100,19 @@ fn to_double<'v>(args: &[Val<'v>]) -> Outcome<'v> {
     })
 }
 
-/// What Go's `strconv.ParseFloat` takes, but for hexadecimal and underscores, which nobody writes.
+/// What Go's `strconv.ParseFloat` takes, but for hexadecimal numbers.
 fn go_float(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_word = ["inf", "infinity", "nan"].iter().any(|word| unsigned.eq_ignore_ascii_case(word));
     let is_number = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-    let value: f64 = text.parse().ok().filter(|_| is_word || is_number)?;
+    // Underscores may stand between digits.
+    let digit = |at: Option<&u8>| at.is_some_and(u8::is_ascii_digit);
+    let bytes = text.as_bytes();
+    let is_between = |at: usize| at > 0 && digit(bytes.get(at - 1)) && digit(bytes.get(at + 1));
+    if !text.match_indices('_').all(|(at, _)| is_between(at)) {
+        return None;
+    }
+    let value: f64 = text.replace('_', "").parse().ok().filter(|_| is_word || is_number)?;
     (is_word || value.is_finite()).then_some(value)
 }
 

@@ -268,9 +268,13 @@ fn string(value: &Val<'_>) -> Result<Option<String>, Failure> {
 }
 
 fn plain(value: &Val<'_>) -> Result<String, Failure> {
-    match convert::to_string(std::slice::from_ref(value))? {
-        Val::String(text) => Ok(text.to_string()),
-        _ => Err(Failure::NO_SUCH_OVERLOAD),
+    match convert::to_string(std::slice::from_ref(value)) {
+        Ok(Val::String(text)) => Ok(text.to_string()),
+        Ok(_) => Err(Failure::NO_SUCH_OVERLOAD),
+        Err(failure) => {
+            let quoted = json::go_quote(&failure.to_string());
+            Err(Failure::new(format!("could not convert argument {quoted} to string")))
+        }
     }
 }
 

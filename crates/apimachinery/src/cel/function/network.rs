@@ -78,17 +78,13 @@ pub(super) fn address_text(address: IpAddr) -> String {
 
 fn parse_ip(text: &str) -> Result<IpAddr, Failure> {
     let quoted = json::go_quote(text);
-    let (bare, zone) = match text.split_once('%') {
-        Some((bare, zone)) if bare.contains(':') => (bare, zone),
-        _ => (text, ""),
-    };
-    let address = parse_address(bare).map_err(|why| {
+    let (address, has_zone) = parse_address(text).map_err(|why| {
         Failure::new(format!(
             "IP Address {quoted} parse error during conversion from string: ParseAddr({quoted}): \
              {why}"
         ))
     })?;
-    if !zone.is_empty() {
+    if has_zone {
         let message = format!("IP address {quoted} with zone value is not allowed");
         return Err(Failure::new(message));
     }
@@ -103,14 +99,96 @@ fn is_mapped(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some())
 }
 
-/// What Go's `netip.ParseAddr` takes; else its words about what is wrong.
-fn parse_address(text: &str) -> Result<IpAddr, String> {
+/// What Go's `netip.ParseAddr` takes, and whether it has a zone; else its words about what is
+/// wrong.
+fn parse_address(text: &str) -> Result<(IpAddr, bool), String> {
     match text.find(['.', ':', '%']).map(|at| text.as_bytes()[at]) {
-        Some(b'.') => parse_v4(text).map(IpAddr::V4),
-        Some(b':') => text.parse::<Ipv6Addr>().map(IpAddr::V6).map_err(|_| v6_mistake(text)),
+        Some(b'.') => parse_v4(text).map(|v4| (IpAddr::V4(v4), false)),
+        Some(b':') => parse_v6(text),
         Some(_) => Err("missing IPv6 address".to_owned()),
         None => Err("unable to parse IP".to_owned()),
     }
+}
+
+/// A mistake, and the rest of the text from it on.
+fn at(mistake: &str, rest: &str) -> String {
+    format!("{mistake} (at {})", json::go_quote(rest))
+}
+
+fn parse_v6(text: &str) -> Result<(IpAddr, bool), String> {
+    let (address, zone) = match text.split_once('%') {
+        Some((_, "")) => return Err("zone must be a non-empty string".to_owned()),
+        Some((address, _)) => (address, true),
+        None => (text, false),
+    };
+    let mut fields: Vec<u16> = Vec::with_capacity(8);
+    // How many fields stand before the double colon.
+    let mut gap = None;
+    let mut rest = address;
+    if let Some(after) = rest.strip_prefix("::") {
+        gap = Some(0);
+        rest = after;
+    }
+    while fields.len() < 8 && !(rest.is_empty() && gap.is_some()) {
+        let digits = rest.bytes().take_while(u8::is_ascii_hexdigit).count();
+        if digits > 4 {
+            return Err(at("each group must have 4 or fewer digits", rest));
+        }
+        if digits == 0 {
+            return Err(at("each colon-separated field must have at least one digit", rest));
+        }
+        if rest[digits..].starts_with('.') {
+            if gap.is_none() && fields.len() != 6 {
+                let mistake =
+                    "embedded IPv4 address must replace the final 2 fields of the address";
+                return Err(at(mistake, rest));
+            }
+            if fields.len() > 6 {
+                let mistake =
+                    "too many hex fields to fit an embedded IPv4 at the end of the address";
+                return Err(at(mistake, rest));
+            }
+            let [a, b, c, d] = parse_v4(rest)?.octets();
+            fields.extend([u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])]);
+            rest = "";
+            break;
+        }
+        fields.push(u16::from_str_radix(&rest[..digits], 16).unwrap_or_default());
+        rest = &rest[digits..];
+        if rest.is_empty() {
+            break;
+        }
+        let Some(after) = rest.strip_prefix(':') else {
+            return Err(at("unexpected character, want colon", rest));
+        };
+        if after.is_empty() {
+            return Err(at("colon must be followed by more characters", rest));
+        }
+        rest = after;
+        if let Some(after) = rest.strip_prefix(':') {
+            if gap.is_some() {
+                return Err(at("multiple :: in address", rest));
+            }
+            gap = Some(fields.len());
+            rest = after;
+        }
+    }
+    if !rest.is_empty() {
+        return Err(at("trailing garbage after address", rest));
+    }
+    match gap {
+        None if fields.len() < 8 => return Err("address string too short".to_owned()),
+        Some(_) if fields.len() == 8 => {
+            return Err("the :: must expand to at least one field of zeros".to_owned());
+        }
+        Some(gap) => {
+            let missing = 8 - fields.len();
+            fields.splice(gap..gap, std::iter::repeat_n(0, missing));
+        }
+        None => {}
+    }
+    let fields: [u16; 8] = fields.try_into().expect("there are eight");
+    Ok((Ipv6Addr::from(fields).into(), zone))
 }
 
 fn parse_v4(text: &str) -> Result<Ipv4Addr, String> {
@@ -130,8 +208,7 @@ fn parse_v4(text: &str) -> Result<Ipv4Addr, String> {
             }
             b'.' => {
                 if at == 0 || at == text.len() - 1 || text.as_bytes()[at - 1] == b'.' {
-                    let rest = json::go_quote(&text[at..]);
-                    return Err(format!("IPv4 field must have at least one digit (at {rest})"));
+                    return Err(self::at("IPv4 field must have at least one digit", &text[at..]));
                 }
                 if position == 3 {
                     return Err("IPv4 address too long".to_owned());
@@ -141,8 +218,7 @@ fn parse_v4(text: &str) -> Result<Ipv4Addr, String> {
                 (value, digits) = (0, 0);
             }
             _ => {
-                let rest = json::go_quote(&text[at..]);
-                return Err(format!("unexpected character (at {rest})"));
+                return Err(self::at("unexpected character", &text[at..]));
             }
         }
     }
@@ -151,24 +227,6 @@ fn parse_v4(text: &str) -> Result<Ipv4Addr, String> {
     }
     octets[3] = value as u8;
     Ok(octets.into())
-}
-
-fn v6_mistake(text: &str) -> String {
-    let is_part = |c: char| c.is_ascii_hexdigit() || c == ':' || c == '.';
-    match text.find(|c| !is_part(c)) {
-        Some(at) => {
-            format!("unexpected character, want colon (at {})", json::go_quote(&text[at..]))
-        }
-        None if text.matches("::").count() > 1 => {
-            let at = text.rfind("::").unwrap_or(0);
-            format!("multiple :: in address (at {})", json::go_quote(&text[at + 1..]))
-        }
-        None if text.split(':').count() > 8 => {
-            let extra = text.splitn(9, ':').last().unwrap_or_default();
-            format!("trailing garbage after address (at {})", json::go_quote(extra))
-        }
-        None => "address string too short".to_owned(),
-    }
 }
 
 /// An address and a number of bits without a sign or leading zeros.
@@ -181,8 +239,11 @@ fn parse_cidr(text: &str) -> Result<Cidr, Failure> {
         ))
     };
     let (address, bits) = text.rsplit_once('/').ok_or_else(|| wrong("no '/'".to_owned()))?;
-    let address = parse_address(address)
+    let (address, has_zone) = parse_address(address)
         .map_err(|why| wrong(format!("ParseAddr({}): {why}", json::go_quote(address))))?;
+    if has_zone {
+        return Err(wrong("IPv6 zones cannot be present in a prefix".to_owned()));
+    }
     let is_number = !bits.is_empty()
         && bits.bytes().all(|b| b.is_ascii_digit())
         && (bits.len() == 1 || !bits.starts_with('0'));
@@ -307,7 +368,8 @@ impl Cidr {
 fn contains_ip<'v>(args: &[Val<'v>]) -> Outcome<'v> {
     let address = match &args[1] {
         Val::Ip(address) => *address,
-        _ => parse_ip(text(args, 1)?)?,
+        // Upstream forgets why.
+        _ => parse_ip(text(args, 1)?).map_err(|_| Failure::NO_SUCH_OVERLOAD)?,
     };
     Ok(Val::Bool(cidr(args)?.contains(address)))
 }

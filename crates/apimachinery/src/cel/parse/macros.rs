@@ -30,7 +30,8 @@ pub(super) fn expand(
     args: Vec<Expr>,
 ) -> Expansion {
     let offset = parser.offsets[id];
-    let mut maker = Maker { parser, offset };
+    let height = parser.heights[id];
+    let mut maker = Maker { parser, offset, height };
     let result = match (function, target, args.len()) {
         ("has", None, 1) => maker.has(args),
         ("all", Some(range), 2 | 3) => maker.quantifier(Purpose::All, range, args),
@@ -61,6 +62,8 @@ type Made = Result<Expr, Wrong>;
 struct Maker<'p> {
     parser: &'p mut Parser,
     offset: u32,
+    /// Of the call that the macro is written as.
+    height: usize,
 }
 
 impl Maker<'_> {
@@ -269,7 +272,9 @@ impl Maker<'_> {
     }
 
     fn node(&mut self, kind: Kind) -> Expr {
-        Expr { id: self.parser.id_at(self.offset), kind }
+        let id = self.parser.id_at(self.offset);
+        self.parser.heights[id] = self.height;
+        Expr { id, kind }
     }
 
     /// The same tree with names of its own.

@@ -46,17 +46,11 @@ impl<'v> Frame<'v> {
             Node::Or(terms) => self.logic(terms, true),
             Node::Member { value, constants } => {
                 let value = self.eval(value)?;
-                let Val::List(list) = constants else { return Err(Failure::NO_SUCH_OVERLOAD) };
-                let is_equal =
-                    |item: Outcome<'v>| item.is_ok_and(|item| item.equals(&value) == Some(true));
-                let list: &List<'v> = list;
-                Ok(Val::Bool(list.iter().any(is_equal)))
+                member(&value, constants)
             }
-            Node::OptionalOr { optional, other, unwrap } => match self.eval(optional)? {
-                Val::Optional(Some(value)) if *unwrap => Ok((*value).clone()),
-                Val::Optional(None) => self.eval(other),
-                present => Ok(present),
-            },
+            Node::OptionalOr { optional, other, unwrap } => {
+                self.optional_or(optional, other, *unwrap)
+            }
             Node::Call(call) => self.call(call),
             Node::List(elements) => self.list(elements),
             Node::Map(entries) => self.map(entries),
@@ -198,15 +192,38 @@ impl<'v> Frame<'v> {
         failure.map_or(Ok(Val::Bool(!decisive)), Err)
     }
 
+    fn optional_or(&mut self, optional: &'v Node, other: &'v Node, unwrap: bool) -> Outcome<'v> {
+        match self.eval(optional)? {
+            Val::Optional(Some(value)) if unwrap => Ok((*value).clone()),
+            Val::Optional(None) => self.eval(other),
+            present => Ok(present),
+        }
+    }
+
     fn call(&mut self, call: &'v Call) -> Outcome<'v> {
-        let mut args = Vec::with_capacity(call.args.len());
         let mut failure = None;
+        let args = self.args(call, &mut failure)?;
+        let result = match failure {
+            Some(failure) => Err(failure),
+            None => call.invoke(&args),
+        };
+        let overload = call.overload.map_or("", |overload| &overload.id);
+        self.charge(actual::call(call.function, overload, &args, result.as_ref().ok()))?;
+        result
+    }
+
+    /// The arguments, with nothing for one that fails after all have been looked at: what has
+    /// looked at all is paid for.
+    fn args(
+        &mut self,
+        call: &'v Call,
+        failure: &mut Option<Failure>,
+    ) -> Result<Vec<Val<'v>>, Failure> {
+        let mut args = Vec::with_capacity(call.args.len());
         for (index, arg) in call.args.iter().enumerate() {
             let is_last = index + 1 == call.args.len();
             match self.eval(arg) {
                 Ok(value) => args.push(value),
-                // Operators look at both sides. What has looked at all is paid for, even if it
-                // fails for one of them.
                 Err(Failure::Error(error)) if is_last || call.looks_at_all => {
                     failure.get_or_insert(Failure::Error(error));
                     args.push(Val::Null);
@@ -214,22 +231,7 @@ impl<'v> Frame<'v> {
                 Err(failure) => return Err(failure),
             }
         }
-        let overload = call.overload.map_or("", |overload| &overload.id);
-        if let Some(failure) = failure {
-            self.charge(actual::call(call.function, overload, &args, None))?;
-            return Err(failure);
-        }
-        let result = match (&call.pattern, call.overload) {
-            (Some(pattern), _) => regex::with_pattern(call.function, pattern, &args),
-            (_, Some(overload)) => match overload.body {
-                Body::Any(body) => body(&args),
-                Body::Typed(body) if overload.takes(&args) => body(&args),
-                _ => Err(function::no_such_overload(call.function, &args)),
-            },
-            _ => function::dispatch(call.function, call.candidates, call.is_member, &args),
-        };
-        self.charge(actual::call(call.function, overload, &args, result.as_ref().ok()))?;
-        result
+        Ok(args)
     }
 
     fn list(&mut self, elements: &'v [(bool, Node)]) -> Outcome<'v> {
@@ -482,6 +484,26 @@ impl<'v> Frame<'v> {
             (None, _) => Err(Failure::NO_SUCH_OVERLOAD),
         }
     }
+}
+
+impl Call {
+    fn invoke<'v>(&self, args: &[Val<'v>]) -> Outcome<'v> {
+        match (&self.pattern, self.overload) {
+            (Some(pattern), _) => regex::with_pattern(self.function, pattern, args),
+            (_, Some(overload)) => match overload.body {
+                Body::Any(body) => body(args),
+                Body::Typed(body) if overload.takes(args) => body(args),
+                _ => Err(function::no_such_overload(self.function, args)),
+            },
+            _ => function::dispatch(self.function, self.candidates, self.is_member, args),
+        }
+    }
+}
+
+fn member<'v>(value: &Val<'v>, constants: &Val<'v>) -> Outcome<'v> {
+    let Val::List(list) = constants else { return Err(Failure::NO_SUCH_OVERLOAD) };
+    let is_equal = |item: Outcome<'v>| item.is_ok_and(|item| item.equals(value) == Some(true));
+    Ok(Val::Bool(list.iter().any(is_equal)))
 }
 
 enum Range<'v> {

@@ -27,35 +27,53 @@ struct Planner<'c> {
 }
 
 impl Planner<'_> {
+    /// Trees can be deep: what does not go deeper is left to others, so that little of the stack
+    /// is used at each level.
+    fn node(&mut self, expr: &Expr) -> Result<Node, Failure> {
+        match &expr.kind {
+            Kind::Select { operand, field, test_only } => {
+                let operand = self.boxed(operand)?;
+                let mode = if *test_only { Select::Test } else { Select::Value };
+                Ok(Node::Select { operand, field: field.clone(), mode })
+            }
+            Kind::Call(call) => {
+                let args = self.args(call)?;
+                self.assemble(expr, call, args)
+            }
+            Kind::List(elements) => {
+                let mut nodes = Vec::with_capacity(elements.len());
+                for element in elements {
+                    nodes.push((element.optional, self.node(&element.value)?));
+                }
+                Ok(list(nodes))
+            }
+            Kind::Map(entries) => {
+                let mut nodes = Vec::with_capacity(entries.len());
+                for entry in entries {
+                    let key = self.node(&entry.key)?;
+                    nodes.push((entry.optional, key, self.node(&entry.value)?));
+                }
+                map(nodes)
+            }
+            Kind::Fold(fold) => self.fold(fold).map(|fold| Node::Fold(Box::new(fold))),
+            _ => self.leaf(expr),
+        }
+    }
+
     fn boxed(&mut self, expr: &Expr) -> Result<Box<Node>, Failure> {
         self.node(expr).map(Box::new)
     }
 
-    fn nodes(&mut self, exprs: &[Expr]) -> Result<Box<[Node]>, Failure> {
-        exprs.iter().map(|expr| self.node(expr)).collect()
-    }
-
-    fn node(&mut self, expr: &Expr) -> Result<Node, Failure> {
-        Ok(match &expr.kind {
-            Kind::Literal(literal) => Node::Constant(to_val(literal)),
+    fn leaf(&self, expr: &Expr) -> Result<Node, Failure> {
+        match &expr.kind {
+            Kind::Literal(literal) => Ok(Node::Constant(to_val(literal))),
             Kind::Ident(name) if self.checked.type_names.contains(&expr.id) => {
-                Node::Constant(Val::Type(type_name(name)?))
+                Ok(Node::Constant(Val::Type(type_name(name)?)))
             }
-            Kind::Ident(name) => self.variable(name)?,
-            Kind::Select { operand, field, test_only } => Node::Select {
-                operand: self.boxed(operand)?,
-                field: field.clone(),
-                mode: if *test_only { Select::Test } else { Select::Value },
-            },
-            Kind::Call(call) => self.call(expr, call)?,
-            Kind::List(elements) => self.list(elements)?,
-            Kind::Map(entries) => self.map(entries)?,
-            Kind::Fold(fold) => Node::Fold(Box::new(self.fold(fold)?)),
-            Kind::Struct { type_name } => {
-                return Err(Failure::new(format!("unknown type: {type_name}")));
-            }
-            Kind::Broken => unreachable!("only whole trees are checked"),
-        })
+            Kind::Ident(name) => self.variable(name),
+            Kind::Struct { type_name } => Err(Failure::new(format!("unknown type: {type_name}"))),
+            _ => unreachable!("only whole trees are checked, and others are treated before"),
+        }
     }
 
     fn variable(&self, name: &str) -> Result<Node, Failure> {
@@ -65,41 +83,59 @@ impl Planner<'_> {
             .ok_or_else(|| Failure::new(format!("no such attribute(s): {name}")))
     }
 
-    fn call(&mut self, expr: &Expr, call: &ast::Call) -> Result<Node, Failure> {
-        match (&*call.function, &*call.args) {
-            (operator::AND, terms) => return Ok(Node::And(self.nodes(terms)?)),
-            (operator::OR, terms) => return Ok(Node::Or(self.nodes(terms)?)),
-            (operator::CONDITIONAL, [condition, yes, no]) => {
-                let branches = [self.node(condition)?, self.node(yes)?, self.node(no)?];
-                return Ok(Node::Conditional(Box::new(branches)));
-            }
-            (operator::OPTIONAL_SELECT, [operand, field]) => {
-                let Kind::Literal(ast::Literal::String(field)) = &field.kind else {
-                    unreachable!("the parser made it")
-                };
-                let (operand, field) = (self.boxed(operand)?, (&**field).into());
-                return Ok(Node::Select { operand, field, mode: Select::Optional });
-            }
-            (function @ (operator::INDEX | operator::OPTIONAL_INDEX), [operand, index]) => {
-                return Ok(Node::Index {
-                    operand: self.boxed(operand)?,
-                    index: self.boxed(index)?,
-                    optional: function == operator::OPTIONAL_INDEX,
-                });
-            }
-            (function @ ("or" | "orValue"), [other]) => {
-                if let Some(target) = &call.target {
-                    let unwrap = function == "orValue";
-                    let (optional, other) = (self.boxed(target)?, self.boxed(other)?);
-                    return Ok(Node::OptionalOr { optional, other, unwrap });
-                }
-            }
-            _ => {}
+    /// The target, if there is one, and the arguments.
+    fn args(&mut self, call: &ast::Call) -> Result<Vec<Node>, Failure> {
+        let mut args = Vec::with_capacity(call.args.len() + 1);
+        if let Some(target) = &call.target {
+            args.push(self.node(target)?);
         }
-        self.function(expr, call)
+        for arg in &call.args {
+            args.push(self.node(arg)?);
+        }
+        Ok(args)
     }
 
-    fn function(&mut self, expr: &Expr, call: &ast::Call) -> Result<Node, Failure> {
+    fn assemble(
+        &self,
+        expr: &Expr,
+        call: &ast::Call,
+        mut args: Vec<Node>,
+    ) -> Result<Node, Failure> {
+        let function = &*call.function;
+        match function {
+            operator::AND => return Ok(Node::And(args.into())),
+            operator::OR => return Ok(Node::Or(args.into())),
+            operator::CONDITIONAL => {
+                let parts: Box<[Node; 3]> = args.try_into().ok().expect("it has three parts");
+                return Ok(Node::Conditional(parts));
+            }
+            operator::OPTIONAL_SELECT
+            | operator::INDEX
+            | operator::OPTIONAL_INDEX
+            | "or"
+            | "orValue" => {}
+            _ => return self.function(expr, call, args),
+        }
+        let (Some(second), Some(first)) = (args.pop(), args.pop()) else {
+            unreachable!("these have two operands")
+        };
+        let (first, second) = (Box::new(first), Box::new(second));
+        Ok(match (function, *second) {
+            (operator::OPTIONAL_SELECT, Node::Constant(Val::String(field))) => {
+                Node::Select { operand: first, field: (*field).into(), mode: Select::Optional }
+            }
+            ("or" | "orValue", other) => {
+                let unwrap = function == "orValue";
+                Node::OptionalOr { optional: first, other: Box::new(other), unwrap }
+            }
+            (_, index) => {
+                let optional = function == operator::OPTIONAL_INDEX;
+                Node::Index { operand: first, index: Box::new(index), optional }
+            }
+        })
+    }
+
+    fn function(&self, expr: &Expr, call: &ast::Call, args: Vec<Node>) -> Result<Node, Failure> {
         let overloads = &self.checked.overloads[expr.id];
         let overload = match &**overloads {
             [only] => Some(*only),
@@ -107,9 +143,6 @@ impl Planner<'_> {
         };
         let function = overloads.first().map_or("", |overload| overload.function);
         let candidates = function::find(function);
-        let is_member = call.target.is_some();
-        let args = call.target.as_deref().into_iter().chain(&call.args);
-        let args: Box<[Node]> = args.map(|arg| self.node(arg)).collect::<Result<_, _>>()?;
 
         if let [Node::Constant(value)] = &*args
             && is_conversion(function)
@@ -143,45 +176,12 @@ impl Planner<'_> {
         Ok(Node::Call(Box::new(Call {
             function,
             candidates,
-            is_member,
+            is_member: call.target.is_some(),
             overload,
             pattern,
             looks_at_all,
-            args,
+            args: args.into(),
         })))
-    }
-
-    fn list(&mut self, elements: &[ast::Element]) -> Result<Node, Failure> {
-        let nodes: Box<[(bool, Node)]> = elements
-            .iter()
-            .map(|element| Ok((element.optional, self.node(&element.value)?)))
-            .collect::<Result<_, Failure>>()?;
-        let constants: Option<Vec<Val<'static>>> = nodes
-            .iter()
-            .map(|(_, node)| match node {
-                Node::Constant(value) => Some(value.clone()),
-                _ => None,
-            })
-            .collect();
-        Ok(match constants {
-            Some(constants) => Node::Constant(Val::list(constants)),
-            None => Node::List(nodes),
-        })
-    }
-
-    fn map(&mut self, entries: &[ast::Entry]) -> Result<Node, Failure> {
-        let nodes: Box<[(bool, Node, Node)]> = entries
-            .iter()
-            .map(|entry| Ok((entry.optional, self.node(&entry.key)?, self.node(&entry.value)?)))
-            .collect::<Result<_, Failure>>()?;
-        let mut map = BuiltMap::default();
-        for (_, key, value) in &nodes {
-            let (Node::Constant(key), Node::Constant(value)) = (key, value) else {
-                return Ok(Node::Map(nodes));
-            };
-            map.set(key.clone(), value.clone())?;
-        }
-        Ok(Node::Constant(Val::Map(Map::Built(map.into()))))
     }
 
     fn fold(&mut self, fold: &ast::Fold) -> Result<Fold, Failure> {
@@ -242,6 +242,29 @@ fn args(expr: &Expr) -> &[Expr] {
         Kind::Call(call) => &call.args,
         _ => unreachable!("the macro made a call"),
     }
+}
+
+/// A list of constants is one.
+fn list(nodes: Vec<(bool, Node)>) -> Node {
+    let constant = |(_, node): &(bool, Node)| match node {
+        Node::Constant(value) => Some(value.clone()),
+        _ => None,
+    };
+    match nodes.iter().map(constant).collect::<Option<Vec<_>>>() {
+        Some(constants) => Node::Constant(Val::list(constants)),
+        None => Node::List(nodes.into()),
+    }
+}
+
+fn map(nodes: Vec<(bool, Node, Node)>) -> Result<Node, Failure> {
+    let mut map = BuiltMap::default();
+    for (_, key, value) in &nodes {
+        let (Node::Constant(key), Node::Constant(value)) = (key, value) else {
+            return Ok(Node::Map(nodes.into()));
+        };
+        map.set(key.clone(), value.clone())?;
+    }
+    Ok(Node::Constant(Val::Map(Map::Built(map.into()))))
 }
 
 /// One body serves all overloads.

@@ -168,7 +168,7 @@ fn string<'v>(text: &'v str, schema: &'v Structural) -> Outcome<'v> {
         Some("date") => Val::Timestamp(Timestamp::parse_date(text).map_err(|error| {
             Failure::new(format!("Invalid date formatted string {text}: {error}"))
         })?),
-        Some("date-time") => Val::Timestamp(Timestamp::parse_lenient(text).map_err(|error| {
+        Some("date-time") => Val::Timestamp(Timestamp::parse_date_time(text).map_err(|error| {
             Failure::new(format!("Invalid date-time formatted string {text}: {error}"))
         })?),
         Some("byte") => Val::Bytes(bytes(text).map_err(|at| {

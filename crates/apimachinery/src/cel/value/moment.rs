@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use jiff::civil::Date;
-use jiff::tz::{Offset, TimeZone};
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 
 use super::Failure;
+use crate::json;
 use crate::time::Time;
 
 /// A point in time, with the offset it was written in.
@@ -15,6 +16,16 @@ pub struct Timestamp {
     nanos: u32,
     offset_seconds: i32,
 }
+
+/// Where a clock hangs.
+pub(in crate::cel) enum Zone {
+    Place(TimeZone),
+    /// So many seconds east of Greenwich, however many that are.
+    East(i64),
+}
+
+/// In seconds.
+const DAY: i64 = 86_400;
 
 /// The years 1 to 9999.
 const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
@@ -34,9 +45,26 @@ impl Timestamp {
         Ok(Timestamp { offset_seconds: written_offset(text), ..at })
     }
 
-    /// A date-time as custom resources may write it.
-    pub(super) fn parse_lenient(text: &str) -> Result<Self, Failure> {
-        Timestamp::parse(&text.to_uppercase())
+    /// A date-time of a custom resource. Some that its format takes cannot be read; the complaint
+    /// is about the last form that upstream tries, which has no zone.
+    pub(super) fn parse_date_time(text: &str) -> Result<Self, Failure> {
+        Timestamp::parse(text).map_err(|_| {
+            let quoted = json::go_quote(text);
+            let rest = text.get(10..).unwrap_or_default();
+            if !rest.starts_with('T') {
+                let rest = json::go_quote(rest);
+                return Failure::new(format!(
+                    "parsing time {quoted} as \"2006-01-02T15:04:05\": cannot parse {rest} as \"T\""
+                ));
+            }
+            let zone = rest.get(9..).unwrap_or_default();
+            let is_fraction = zone.starts_with(['.', ',']);
+            let zone = zone.trim_start_matches(|c: char| {
+                is_fraction && (c.is_ascii_digit() || c == '.' || c == ',')
+            });
+            let zone = json::go_quote(zone);
+            Failure::new(format!("parsing time {quoted}: extra text: {zone}"))
+        })
     }
 
     /// `2006-01-02`.
@@ -71,14 +99,21 @@ impl Timestamp {
     pub(in crate::cel) fn since(self, other: Timestamp) -> Result<i64, Failure> {
         let difference = (i128::from(self.seconds) - i128::from(other.seconds)) * 1_000_000_000
             + (i128::from(self.nanos) - i128::from(other.nanos));
-        i64::try_from(difference).map_err(|_| Failure::new("duration overflow"))
+        i64::try_from(difference).map_err(|_| Failure::new("integer overflow"))
     }
 
-    /// What the calendar and the clock of a zone show.
-    pub(in crate::cel) fn civil(self, zone: &TimeZone) -> jiff::civil::DateTime {
-        let at =
-            jiff::Timestamp::new(self.seconds, self.nanos as i32).unwrap_or(jiff::Timestamp::MAX);
-        zone.to_datetime(at)
+    /// What the calendar and the clock of a zone show, and how many years are to be added: the
+    /// library's calendar ends with the year 9999, the last hours of which are later elsewhere.
+    pub(in crate::cel) fn civil(self, zone: &Zone) -> (DateTime, i64) {
+        let (seconds, zone) = match zone {
+            Zone::Place(zone) => (self.seconds, zone),
+            Zone::East(east) => (self.seconds + east, &TimeZone::UTC),
+        };
+        // After 400 years the calendar repeats itself.
+        let years = if seconds > SECONDS.end() - DAY { 400 } else { 0 };
+        let seconds = seconds - years / 400 * 146_097 * DAY;
+        let at = jiff::Timestamp::new(seconds, self.nanos as i32);
+        (zone.to_datetime(at.unwrap_or(jiff::Timestamp::MAX)), years)
     }
 }
 
@@ -98,10 +133,9 @@ fn written_offset(text: &str) -> i32 {
 /// RFC 3339 with as many digits as the fraction has.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let zone = Offset::from_seconds(self.offset_seconds).unwrap_or(Offset::UTC);
-        let civil = self.civil(&TimeZone::fixed(zone));
-        let date: Date = civil.date();
-        write!(f, "{:04}-{:02}-{:02}", date.year(), date.month(), date.day())?;
+        let (civil, years) = self.civil(&Zone::East(i64::from(self.offset_seconds)));
+        let year = i64::from(civil.year()) + years;
+        write!(f, "{year:04}-{:02}-{:02}", civil.month(), civil.day())?;
         write!(f, "T{:02}:{:02}:{:02}", civil.hour(), civil.minute(), civil.second())?;
         if self.nanos > 0 {
             let fraction = format!("{:09}", self.nanos);
