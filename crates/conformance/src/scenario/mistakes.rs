@@ -14,6 +14,7 @@ scenarios! { "mistakes":
     what_is_applied_is_judged_after_it_was_applied [U4 U6],
     a_json_patch_that_breaks_an_object_shows_it [U3 W7],
     events_are_refused_under_their_old_name [B3],
+    finalizers_are_qualified_where_the_kind_asks_for_it [U2 B3],
 }
 
 /// An error that upstream passes on as it is: a 500 without a reason.
@@ -120,4 +121,21 @@ async fn events_are_refused_under_their_old_name(cx: Context) -> Result<()> {
     let status = expect(&answer, 422)?;
     same("details", &status["details"]["group"], Value::Null)?;
     same("details", &status["details"]["kind"], json!("Event"))
+}
+
+async fn finalizers_are_qualified_where_the_kind_asks_for_it(cx: Context) -> Result<()> {
+    cx.config_map("a").await?;
+    let patch = json!({ "metadata": { "finalizers": ["xy"] } });
+    let answer = cx.send(Request::merge_patch(cx.core("configmaps/a"), &patch)).await?;
+    let message = "ConfigMap \"a\" is invalid: metadata.finalizers[0]: Invalid value: \"xy\": name \
+                   is neither a standard finalizer name nor is it fully qualified";
+    refused(&answer, 422, "Invalid", message)?;
+    // Kinds that other servers could have too are not so strict.
+    let lease = json!({ "metadata": { "name": "l", "finalizers": ["xy"] }, "spec": {} });
+    let leases = cx.apis("coordination.k8s.io/v1", "leases");
+    cx.create(&leases, &lease).await?;
+    let patch = json!({ "metadata": { "finalizers": ["xy", "zz"] } });
+    let answer = cx.send(Request::merge_patch(format!("{leases}/l"), &patch)).await?;
+    expect(&answer, 200)?;
+    cx.release(&format!("{leases}/l")).await
 }
