@@ -2,8 +2,8 @@
 //!
 //! An expression goes through these stages, each of which may refuse it in upstream's words:
 //!
-//! 1. it is read into a tree ([`parse`]), which also expands macros;
-//! 2. the types of all parts are found ([`check`]), and some constants looked into ([`lint`]);
+//! 1. it is read into a tree (`parse`), which also expands macros;
+//! 2. the types of all parts are found (`check`), and some constants looked into (`lint`);
 //! 3. what it may cost at most is estimated ([`Expression::max_cost`]), from what a schema says
 //!    about the sizes of things ([`Declared`]);
 //! 4. it is prepared to run ([`Program`]), and then run as often as there are objects.

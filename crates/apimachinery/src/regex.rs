@@ -1,6 +1,6 @@
 //! Regular expressions as Go understands them.
 //!
-//! A `pattern` in a schema, and later `matches()` in an expression, is written in the syntax of
+//! A `pattern` in a schema, and `matches()` in an expression, is written in the syntax of
 //! Go's `regexp` package (RE2). The engine below is the `regex` crate, which promises the same
 //! linear time and the same leftmost-first matches, but its syntax differs in many small ways:
 //! `\d` is Unicode there, `[a&&b]` is an intersection, `{foo}` is an error, `a**` is not. So a

@@ -1,9 +1,9 @@
 //! What calls do cost, when they run.
 
-use super::super::value::Val;
 use super::call::{AUTHORIZATION_COST, NOMINAL};
 use super::size::scale;
 use super::{LIST_COST, PATTERN_FACTOR, STRING_FACTOR};
+use crate::cel::value::Val;
 
 /// The cost of a call; `overload` is empty when it was found only now.
 pub(in crate::cel) fn call(

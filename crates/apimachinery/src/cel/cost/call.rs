@@ -1,8 +1,8 @@
 //! What calls may cost.
 
-use super::super::types::Type;
 use super::size::{Size, scale};
 use super::{Estimate, Estimator, Known, LIST_COST, PATTERN_FACTOR, STRING_FACTOR};
+use crate::cel::types::Type;
 
 /// A check of permissions: two of them fill the budget of an expression.
 pub(super) const AUTHORIZATION_COST: u64 = 350_000;

@@ -3,12 +3,12 @@
 //! Constants are computed here, and so are mistakes in them found: a program that holds
 //! `int('x')` does not come into being.
 
-use super::super::ast::{self, Expr, Kind, Purpose, operator};
-use super::super::check::Checked;
-use super::super::function::{self, Body, Overload, regex};
-use super::super::lint::to_val;
-use super::super::value::{BuiltMap, Failure, Map, Val};
 use super::{Call, Fold, FoldBody, Node, Select};
+use crate::cel::ast::{self, Expr, Kind, Purpose, operator};
+use crate::cel::check::Checked;
+use crate::cel::function::{self, Body, Overload, regex};
+use crate::cel::lint::to_val;
+use crate::cel::value::{BuiltMap, Failure, Map, Val};
 use crate::regex::Regex;
 
 /// The steps, and how many slots they need.
