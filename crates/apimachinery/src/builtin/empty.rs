@@ -1,4 +1,4 @@
-//! Empty lists and maps, which upstream's storage cannot tell from none.
+//! Empty lists, maps and bytes, which upstream's storage cannot tell from none.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,7 @@ use super::{Ty, Type};
 /// protobuf does. Where Go prints nothing as `null`, so does this.
 pub fn forget_empty(ty: &Type, object: &mut Value) {
     // Nearly all objects have none, and then need not be walked by type.
-    if has_empty_list(object) {
+    if may_have_empty(object) {
         forget_in(ty, object);
     }
 }
@@ -25,9 +25,10 @@ fn forget_in(ty: &Type, object: &mut Value) {
             (Ty::Map(_), Value::Object(entries)) => entries.is_empty(),
             _ => false,
         };
-        match is_empty && !field.pointer {
-            true => *value = Value::Null,
-            false => forget_below(&field.ty, value),
+        match &field.ty {
+            _ if is_empty && !field.pointer => *value = Value::Null,
+            Ty::Bytes => {}
+            ty => forget_below(ty, value),
         }
     }
 }
@@ -35,6 +36,8 @@ fn forget_in(ty: &Type, object: &mut Value) {
 fn forget_below(ty: &Ty, value: &mut Value) {
     match (ty, value) {
         (Ty::Struct(id), value) => forget_in(id.get(), value),
+        // What stands in a list or a map is there, and so is empty.
+        (Ty::Bytes, value @ Value::Null) => *value = "".into(),
         (Ty::List(of), Value::Array(items)) => {
             items.iter_mut().for_each(|item| forget_below(of, item));
         }
@@ -45,10 +48,11 @@ fn forget_below(ty: &Ty, value: &mut Value) {
     }
 }
 
-fn has_empty_list(value: &Value) -> bool {
+fn may_have_empty(value: &Value) -> bool {
     match value {
-        Value::Array(items) => items.is_empty() || items.iter().any(has_empty_list),
-        Value::Object(members) => members.values().any(has_empty_list),
+        Value::Null => true,
+        Value::Array(items) => items.is_empty() || items.iter().any(may_have_empty),
+        Value::Object(members) => members.values().any(may_have_empty),
         _ => false,
     }
 }

@@ -2,12 +2,14 @@
 
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
 use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::name;
 use kubewright_apimachinery::selector::label::Leniency;
 use serde_json::{Value, json};
 
 use super::{Context, Part, Rules, check, condition, edit, typed};
 
 pub(super) const RULES: Rules = Rules {
+    name: name::Rule::PathSegment,
     prepare_create,
     prepare_update: edit::keep_status,
     validate,

@@ -330,6 +330,10 @@ async fn what_is_empty_is_nothing(cx: Context) -> Result<()> {
     for field in ["labels", "annotations", "finalizers"] {
         same(field, &map["metadata"][field], Value::Null)?;
     }
+    // What has a name is there.
+    let secret = json!({ "metadata": { "name": "one" }, "data": { "a": null } });
+    let secret = cx.create(&cx.core("secrets"), &secret).await?;
+    same("data", &secret["data"], json!({ "a": "" }))?;
     // A list that cannot be left out is nothing all the same, at once and for good.
     let slices = cx.apis("discovery.k8s.io/v1", "endpointslices");
     let slice = json!({ "metadata": empty, "addressType": "IPv4", "endpoints": [], "ports": [] });

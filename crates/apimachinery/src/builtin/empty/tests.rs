@@ -32,3 +32,13 @@ fn what_is_any_json_is_left_alone() {
     let revision = json!({"data": {"list": []}});
     check("apps", "ControllerRevision", revision.clone(), revision);
 }
+
+#[test]
+fn bytes_in_a_map_are_there() {
+    check(
+        "",
+        "Secret",
+        json!({"data": {"a": null, "b": "YQ=="}}),
+        json!({"data": {"a": "", "b": "YQ=="}}),
+    );
+}
