@@ -19,6 +19,13 @@ const DEPTH_MAX: usize = 250;
 const OPERAND: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, \
                        NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 
+/// The same where the arguments of a call may also end.
+const OPERAND_OR_END: &str = "{'[', '{', '(', ')', '.', '-', '!', 'true', 'false', 'null', \
+                              NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+/// The same after the bracket of an index.
+const OPERAND_OR_OPTIONAL: &str = "{'[', '{', '(', '.', '-', '!', '?', 'true', 'false', 'null', \
+                                   NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+
 /// Operators by how tightly they bind, each with the name of its function.
 const LOOSE_TO_TIGHT: [&[(&str, &str)]; 5] = [
     &[("||", operator::OR)],
@@ -243,6 +250,9 @@ impl Parser {
                 false => {
                     let id = self.take_id();
                     let optional = self.take_if("?");
+                    if !optional {
+                        self.expect_operand(OPERAND_OR_OPTIONAL)?;
+                    }
                     let index = self.expr()?;
                     self.expect("]")?;
                     let function =
@@ -302,6 +312,7 @@ impl Parser {
     fn args(&mut self) -> Read<Vec<Expr>> {
         let mut args = Vec::new();
         if !self.at(")") {
+            self.expect_operand(OPERAND_OR_END)?;
             args.push(self.expr()?);
             while self.take_if(",") {
                 args.push(self.expr()?);
@@ -344,14 +355,10 @@ impl Parser {
     fn list(&mut self) -> Read<Expr> {
         let id = self.take_id();
         let mut elements = Vec::new();
-        while !self.at("]") {
+        while self.more("]")? {
             let optional = self.take_if("?");
             elements.push(Element { optional, value: self.expr()? });
-            if !self.take_if(",") {
-                break;
-            }
         }
-        self.close("]")?;
         self.heights[id] = self.height_of(elements.iter().map(|element| &element.value));
         Ok(Expr { id, kind: Kind::List(elements) })
     }
@@ -359,16 +366,12 @@ impl Parser {
     fn map(&mut self) -> Read<Expr> {
         let id = self.take_id();
         let mut entries = Vec::new();
-        while !self.at("}") {
+        while self.more("}")? {
             let optional = self.take_if("?");
             let key = self.expr()?;
             self.expect(":")?;
             entries.push(Entry { optional, key, value: self.expr()? });
-            if !self.take_if(",") {
-                break;
-            }
         }
-        self.close("}")?;
         let parts = entries.iter().flat_map(|entry| [&entry.key, &entry.value]);
         self.heights[id] = self.height_of(parts);
         Ok(Expr { id, kind: Kind::Map(entries) })
@@ -442,7 +445,7 @@ impl Parser {
                 break;
             }
         }
-        self.close("}")?;
+        self.expect("}")?;
         Ok(Some(Expr { id, kind: Kind::Struct { type_name: name.into() } }))
     }
 
@@ -555,18 +558,57 @@ impl Parser {
             let _: Read<()> = self.syntax_error(token.offset, &message);
             return Ok(());
         }
-        self.unwanted(false, &expected)
+        if self.unwanted(false, &expected).is_ok() || symbol == ":" {
+            return Err(GaveUp);
+        }
+        // Something is too much; what may follow the bracket is read on.
+        while !self.could_follow() {
+            self.next += 1;
+        }
+        Ok(())
     }
 
-    /// The end of a list or a map, before which a comma may stand.
-    fn close(&mut self, symbol: &'static str) -> Read<()> {
-        if self.take_if(symbol) {
+    /// Whether the next token may stand after an operand.
+    fn could_follow(&self) -> bool {
+        match self.peek() {
+            TokenKind::End => true,
+            TokenKind::Symbol(symbol) => {
+                self.operator().is_some()
+                    || [".", "[", ")", "]", "}", ",", ":", "?"].contains(&symbol)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether another item follows, or else takes the end of the list or map. Items are parted
+    /// by commas; one may stand before the end.
+    fn more(&mut self, end: &'static str) -> Read<bool> {
+        let is_first = matches!(self.tokens[self.next - 1].kind, TokenKind::Symbol("[" | "{"));
+        let has_comma = self.take_if(",");
+        if self.take_if(end) {
+            return Ok(false);
+        }
+        let starts_item = self.at("?") || self.starts_operand(self.peek());
+        match (is_first, has_comma) {
+            // If it is no item, reading it complains.
+            (true, false) => return Ok(true),
+            (false, true) if starts_item => return Ok(true),
+            _ => {}
+        }
+        let expected = if has_comma { format!("'{end}'") } else { format!("{{'{end}', ','}}") };
+        let can_go_on = self.kind_after(1) == TokenKind::Symbol(end);
+        self.unwanted(can_go_on, &expected)?;
+        self.next += 1;
+        Ok(false)
+    }
+
+    /// Complains unless an operand comes, in the words that fit the place.
+    fn expect_operand(&mut self, expected: &str) -> Read<()> {
+        if self.starts_operand(self.peek()) {
             return Ok(());
         }
-        let can_go_on = self.kind_after(1) == TokenKind::Symbol(symbol);
-        self.unwanted(can_go_on, &format!("{{'{symbol}', ','}}"))?;
-        self.next += 1;
-        Ok(())
+        let can_go_on = self.starts_operand(self.kind_after(1));
+        self.unwanted(can_go_on, expected)
     }
 
     /// The next token should not be here; without it, things may go on.
