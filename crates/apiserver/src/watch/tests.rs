@@ -257,16 +257,20 @@ async fn a_reader_that_is_too_slow_is_told_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_who_watch_get_the_same_bytes() {
+async fn from_the_second_on_all_who_watch_share_bytes() {
     let lab = Lab::with(&["a"]).await;
-    let mut pointers = Vec::new();
-    let mut clients = [lab.watch("resourceVersion=2").await, lab.watch("resourceVersion=2").await];
+    let mut frames = Vec::new();
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        clients.push(lab.watch("resourceVersion=2").await);
+    }
     lab.put(&sample::config_map("b")).await;
     for client in &mut clients {
         let frame = client.body.frame().await.expect("there is an event").expect("it cannot fail");
-        pointers.push(frame.into_data().expect("there are only data").as_ptr());
+        frames.push(frame.into_data().expect("there are only data"));
     }
-    assert_eq!(pointers[0], pointers[1]);
+    assert_eq!(frames[0], frames[1]);
+    assert_eq!(frames[1].as_ptr(), frames[2].as_ptr());
 }
 
 #[tokio::test(start_paused = true)]

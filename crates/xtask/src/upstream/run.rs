@@ -34,7 +34,9 @@ const HEALTH_KUBECONFIG: &str = "health.kubeconfig";
 const HOUSEKEEPING: &str = "namespace-controller,garbage-collector-controller,\
                             serviceaccount-controller,serviceaccount-token-controller,\
                             root-ca-certificate-publisher-controller,\
-                            clusterrole-aggregation-controller,resourcequota-controller";
+                            clusterrole-aggregation-controller,resourcequota-controller,\
+                            persistentvolumeclaim-protection-controller,\
+                            persistentvolume-protection-controller";
 
 /// The signal that asked us to end; 0 while none did.
 static INTERRUPTED: AtomicI32 = AtomicI32::new(0);

@@ -512,16 +512,13 @@ Volumes.
   [1]
   $ kubectl delete sc nodes-fast
   storageclass.storage.k8s.io "nodes-fast" deleted
-  $ kubectl delete pv nodes-volume --wait=false; kubectl get pv nodes-volume
+  $ kubectl delete pv nodes-volume; kubectl get pv nodes-volume
   persistentvolume "nodes-volume" deleted
-  NAME  CAPACITY  ACCESS MODES  RECLAIM POLICY  STATUS  CLAIM  STORAGECLASS  VOLUMEATTRIBUTESCLASS  REASON  AGE
-  nodes-volume  10Gi  RWO,ROX  Delete  Terminating  nodes-fast  <unset>  <age>
-  $ kubectl patch pv nodes-volume --type=merge -p '{"metadata":{"finalizers":null}}'
-  persistentvolume/nodes-volume patched
-  $ kubectl delete pvc claim --wait=false; kubectl get pvc
+  Error from server (NotFound): persistentvolumes "nodes-volume" not found
+  [1]
+  $ kubectl delete pvc claim; kubectl get pvc
   persistentvolumeclaim "claim" deleted from nodes namespace
-  NAME  STATUS  VOLUME  CAPACITY  ACCESS MODES  STORAGECLASS  VOLUMEATTRIBUTESCLASS  AGE
-  claim  Terminating  nodes-fast  <unset>  <age>
+  No resources found in nodes namespace.
 
 Certificates.
 

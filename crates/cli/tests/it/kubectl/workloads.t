@@ -1486,7 +1486,7 @@ Changed as they must not be.
   * spec.containers: Required value
   * spec.containers: Forbidden: pod updates may not add or remove containers
   [1]
-  $ kubectl patch service web -p '{"spec":{"clusterIP":"10.0.0.250"}}'
+  $ kubectl patch service web -p '{"spec":{"clusterIP":"10.0.1.250"}}'
   The Service "web" is invalid: spec.clusterIPs[0]: Invalid value: ["<ip>"]: may not change once set
   [1]
   $ kubectl patch service web -p '{"spec":{"type":"NodePort"}}'
