@@ -1487,7 +1487,7 @@ Changed as they must not be.
   * spec.containers: Forbidden: pod updates may not add or remove containers
   [1]
   $ kubectl patch service web -p '{"spec":{"clusterIP":"10.0.1.250"}}'
-  The Service "web" is invalid: spec.clusterIPs[0]: Invalid value: ["<ip>"]: may not change once set
+  The Service "web" is invalid: spec.clusterIPs[0]: Invalid value: ["10.0.1.250"]: may not change once set
   [1]
   $ kubectl patch service web -p '{"spec":{"type":"NodePort"}}'
   service/web patched
