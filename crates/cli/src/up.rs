@@ -100,6 +100,9 @@ struct Ready {
     ms: u64,
 }
 
+/// As the first thread of a program has: expressions and schemas may be deep, and are walked on it.
+const STACK_BYTES: usize = 8 << 20;
+
 pub(crate) fn run(args: &Args, started: Instant) -> Result<ExitCode> {
     if args.detach {
         // What is wrong with it is told here, not by a process that nobody sees.
@@ -115,6 +118,7 @@ pub(crate) fn run(args: &Args, started: Instant) -> Result<ExitCode> {
     let Node::None = args.node;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .thread_stack_size(STACK_BYTES)
         .build()
         .context("start the runtime")?;
     runtime.block_on(run::run(options, |record| {

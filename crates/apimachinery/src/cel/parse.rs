@@ -14,6 +14,8 @@ use super::source::{Issues, Source};
 /// In characters.
 const TEXT_MAX: usize = 100_000;
 const DEPTH_MAX: usize = 250;
+/// Macros that repeat their target would make any number of a short text.
+const NODES_MAX: usize = 100_000;
 
 /// What may begin an operand, in the words of a complaint.
 const OPERAND: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, \
@@ -497,10 +499,14 @@ impl Parser {
     /// Whoever walks the tree later does so on the stack.
     fn rise(&mut self, id: Id, height: usize) -> Read<()> {
         self.heights[id] = height;
-        if height <= DEPTH_MAX {
-            return Ok(());
-        }
-        self.issues.report_nowhere("max recursion depth exceeded");
+        let message = match () {
+            () if height > DEPTH_MAX => "max recursion depth exceeded".to_owned(),
+            () if self.offsets.len() > NODES_MAX => {
+                format!("expression size exceeds limit: {NODES_MAX} parts")
+            }
+            () => return Ok(()),
+        };
+        self.issues.report_nowhere(message);
         Err(GaveUp)
     }
 

@@ -108,6 +108,19 @@ fn trees_are_not_deeper_than_the_stack() {
 }
 
 #[test]
+fn short_texts_make_no_large_things() {
+    let chain = format!("optional.of(1){}.hasValue()", ".optMap(x, x)".repeat(30));
+    check_alone(&chain, "ERROR: <input>:-1:0: expression size exceeds limit: 100000 parts");
+    let long = "x".repeat(10_000);
+    check_alone(
+        &format!("size('{long}'.replace('', '{long}')) > 0"),
+        "operation cancelled: actual cost limit exceeded for 2000",
+    );
+    check_alone("size('%.99999f'.format([1.5])) == 100001", "true for 3");
+    check_alone("timestamp('2020-01-01T00:00:00Z').getHours('99999999:00') >= 0", "true for 2");
+}
+
+#[test]
 fn complaints_point_at_characters() {
     check_alone(
         "'ä' == 'ö' &&\n  x",

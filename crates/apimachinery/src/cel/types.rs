@@ -132,8 +132,12 @@ impl fmt::Display for Type {
 }
 
 /// What the parameters met so far stand for.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Substitutions(HashMap<Arc<str>, Type>);
+#[derive(Debug, Default)]
+pub(super) struct Substitutions {
+    known: HashMap<Arc<str>, Type>,
+    /// What the attempt under way has replaced.
+    undo: Vec<(Arc<str>, Option<Type>)>,
+}
 
 impl Substitutions {
     /// Whether every type fits its counterpart; what that says about parameters is remembered
@@ -142,12 +146,22 @@ impl Substitutions {
         if types.len() != into.len() {
             return false;
         }
-        let mut attempt = self.clone();
-        let all = types.iter().zip(into).all(|(type_, into)| attempt.fits(type_, into));
-        if all {
-            *self = attempt;
+        self.undo.clear();
+        let all = types.iter().zip(into).all(|(type_, into)| self.fits(type_, into));
+        if !all {
+            while let Some((name, before)) = self.undo.pop() {
+                match before {
+                    Some(before) => self.known.insert(name, before),
+                    None => self.known.remove(&name),
+                };
+            }
         }
         all
+    }
+
+    fn learn(&mut self, name: &Arc<str>, type_: Type) {
+        let before = self.known.insert(name.clone(), type_);
+        self.undo.push((name.clone(), before));
     }
 
     pub(super) fn unify(&mut self, type_: &Type, into: &Type) -> bool {
@@ -158,7 +172,7 @@ impl Substitutions {
     pub(super) fn apply(&self, type_: &Type, free_is_dyn: bool) -> Type {
         let apply = |inner: &Arc<Type>| Arc::new(self.apply(inner, free_is_dyn));
         match type_ {
-            Type::Param(name) => match self.0.get(name) {
+            Type::Param(name) => match self.known.get(name) {
                 Some(found) => self.apply(found, free_is_dyn),
                 None if free_is_dyn => Type::Dyn,
                 None => type_.clone(),
@@ -210,11 +224,11 @@ impl Substitutions {
         if param == type_ {
             return Bound::Fits;
         }
-        let Some(known) = self.0.get(name).cloned() else {
+        let Some(known) = self.known.get(name).cloned() else {
             return match self.occurs(name, type_) {
                 true => Bound::Circular,
                 false => {
-                    self.0.insert(name.clone(), type_.clone());
+                    self.learn(name, type_.clone());
                     Bound::Fits
                 }
             };
@@ -227,7 +241,7 @@ impl Substitutions {
         }
         let general = most_general(type_, &known).clone();
         if !self.occurs(name, &general) {
-            self.0.insert(name.clone(), general);
+            self.learn(name, general);
         }
         Bound::Fits
     }
@@ -235,7 +249,9 @@ impl Substitutions {
     fn occurs(&self, name: &Arc<str>, within: &Type) -> bool {
         match within {
             Type::Param(other) if other == name => true,
-            Type::Param(other) => self.0.get(other).is_some_and(|found| self.occurs(name, found)),
+            Type::Param(other) => {
+                self.known.get(other).is_some_and(|found| self.occurs(name, found))
+            }
             Type::List(item) => self.occurs(name, item),
             Type::Map(key, value) => self.occurs(name, key) || self.occurs(name, value),
             Type::Type(Some(inner)) => self.occurs(name, inner),

@@ -101,6 +101,10 @@ pub enum Failure {
 
 pub type Outcome<'v> = Result<Val<'v>, Failure>;
 
+/// How long a text may be that an expression makes. Prices are upstream's, and do not keep all
+/// functions from making more than there is memory.
+pub(super) const TEXT_BYTES_MAX: usize = 16 << 20;
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

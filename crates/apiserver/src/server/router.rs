@@ -142,11 +142,16 @@ enum Place {
 }
 
 fn place(target: &ResourceTarget, namespaced: bool) -> Place {
-    // A namespace is its own namespace.
+    // Nothing is below the empty name of a part.
+    if target.subresource.is_empty() && !target.rest.is_empty() {
+        return Place::Wrong;
+    }
+    // A namespace is its own namespace, and of no other: rights in one are none in another.
     let is_namespace = target.group.is_empty() && target.resource == "namespaces";
-    match (&target.namespace, namespaced) {
+    match (target.namespace.as_deref(), namespaced) {
+        (Some(""), _) => Place::Wrong,
         (Some(_), true) | (None, false) => Place::Right,
-        (Some(_), false) if is_namespace => Place::Right,
+        (Some(namespace), false) if is_namespace && namespace == target.name => Place::Right,
         (None, true) if target.is_collection => Place::Everywhere,
         _ => Place::Wrong,
     }
@@ -169,6 +174,11 @@ mod tests {
 
     #[test]
     fn a_path_is_there_if_it_takes_a_method() {
+        check("/api/v1/namespaces/a", "GET PUT PATCH DELETE");
+        check("/api/v1/namespaces/a/namespaces", "");
+        check("/api/v1/namespaces/a/namespaces/b", "");
+        check("/api/v1/namespaces//pods", "");
+        check("/api/v1/namespaces/a/pods/b//eviction", "");
         check("/api/v1/namespaces/a/pods", "GET POST DELETE");
         check("/api/v1/namespaces/a/pods/b", "GET PUT PATCH DELETE");
         check("/api/v1/namespaces/a/pods/b/status", "GET PUT PATCH");

@@ -1,7 +1,7 @@
 //! What would become of one object.
 //!
-//! Custom resources are judged by all that their definition says but expressions, objects of
-//! built-in kinds by the rules that the server has for them.
+//! Custom resources are judged by all that their definition says, objects of built-in kinds by the
+//! rules that the server has for them.
 
 use std::collections::HashMap;
 

@@ -46,6 +46,9 @@ async fn a_path_takes_only_its_methods(cx: Context) -> Result<()> {
         ("GET bindings/x", 404),
         ("GET nodes", 404),
         ("GET nodes/x", 404),
+        ("GET namespaces", 404),
+        ("GET namespaces/default", 404),
+        ("DELETE namespaces/default?dryRun=All", 404),
     ];
     check(&cx, &cx.core(""), &table).await?;
     let table = [

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::convert;
 use super::strings::text;
-use crate::cel::value::{Failure, Outcome, Val};
+use crate::cel::value::{Failure, Outcome, TEXT_BYTES_MAX, Val};
 use crate::json;
 
 const PRECISION: usize = 6;
@@ -72,6 +72,9 @@ pub(in crate::cel) fn read<E: From<String>>(
         let (kind, after) =
             read_clause(rest).map_err(|why| format!("could not parse formatting clause: {why}"))?;
         out.push_str(&clause(index, kind)?);
+        if out.len() > TEXT_BYTES_MAX {
+            return Err(format!("the text is longer than {TEXT_BYTES_MAX} bytes").into());
+        }
         rest = after;
         index += 1;
     }
@@ -132,15 +135,28 @@ pub(super) fn format<'v>(args: &[Val<'v>]) -> Outcome<'v> {
     Ok(Val::text(filled))
 }
 
+/// No number has more digits after the point than this; the rest are zeros.
+const DIGITS_MAX: usize = 1100;
+
+fn fixed(value: f64, precision: usize) -> Result<String, Failure> {
+    if precision > TEXT_BYTES_MAX {
+        return Err(Failure::CostLimit);
+    }
+    let digits = precision.min(DIGITS_MAX);
+    let mut text = grouped(&format!("{value:.digits$}"));
+    if value.is_finite() {
+        text.extend(std::iter::repeat_n('0', precision - digits));
+    }
+    Ok(text)
+}
+
 fn fill(clause: Clause, value: &Val<'_>) -> Result<String, Failure> {
     let refusal = || Failure::new(clause.refusal(value.type_name()));
     Ok(match (clause, value) {
         (Clause::String, value) => string(value)?.ok_or_else(refusal)?,
         (Clause::Decimal, Val::Int(value)) => value.to_string(),
         (Clause::Decimal, Val::Uint(value)) => value.to_string(),
-        (Clause::Fixed(precision), value) => {
-            grouped(&format!("{:.precision$}", double(value).ok_or_else(refusal)?))
-        }
+        (Clause::Fixed(precision), value) => fixed(double(value).ok_or_else(refusal)?, precision)?,
         (Clause::Scientific(_), value) => scientific(double(value).ok_or_else(refusal)?),
         (Clause::Binary, Val::Bool(value)) => u8::from(*value).to_string(),
         (Clause::Binary, Val::Int(value)) => signed(*value, |magnitude| format!("{magnitude:b}")),

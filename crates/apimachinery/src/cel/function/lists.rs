@@ -155,8 +155,16 @@ fn flatten_into<'v>(list: &List<'v>, depth: i64, flat: &mut Vec<Val<'v>>) -> Res
     Ok(())
 }
 
+/// A number costs one, and a rule may cost a million.
+const RANGE_MAX: i64 = 1_000_000;
+
 fn range<'v>(args: &[Val<'v>]) -> Outcome<'v> {
-    Ok(Val::list((0..int(args, 0)?).map(Val::Int).collect()))
+    let end = int(args, 0)?;
+    // More than anybody may pay for, before it is made.
+    if end > RANGE_MAX {
+        return Err(Failure::CostLimit);
+    }
+    Ok(Val::list((0..end).map(Val::Int).collect()))
 }
 
 fn reverse<'v>(args: &[Val<'v>]) -> Outcome<'v> {

@@ -1,7 +1,7 @@
 //! Strings. Positions count characters.
 
 use super::{Body, Table, format};
-use crate::cel::value::{Failure, Outcome, Text, Val};
+use crate::cel::value::{Failure, Outcome, TEXT_BYTES_MAX, Text, Val};
 
 pub(super) fn declare(table: &mut Table) {
     use Body::Typed;
@@ -136,10 +136,12 @@ fn upper_ascii<'v>(args: &[Val<'v>]) -> Outcome<'v> {
 fn replace<'v>(args: &[Val<'v>]) -> Outcome<'v> {
     let (text, from, to) = (text(args, 0)?, text(args, 1)?, text(args, 2)?);
     let count = if args.len() == 4 { int(args, 3)? } else { -1 };
-    Ok(Val::text(match usize::try_from(count) {
-        Err(_) => text.replace(from, to),
-        Ok(count) => text.replacen(from, to, count),
-    }))
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let found = text.matches(from).take(count).count();
+    if found.saturating_mul(to.len()) > TEXT_BYTES_MAX {
+        return Err(Failure::CostLimit);
+    }
+    Ok(Val::text(text.replacen(from, to, count)))
 }
 
 fn split<'v>(args: &[Val<'v>]) -> Outcome<'v> {
@@ -224,6 +226,9 @@ fn join<'v>(args: &[Val<'v>]) -> Outcome<'v> {
                     joined.push_str(separator);
                 }
                 joined.push_str(&item);
+                if joined.len() > TEXT_BYTES_MAX {
+                    return Err(Failure::CostLimit);
+                }
             }
             other => return Err(Failure::new(format!("join: invalid input: {other}"))),
         }

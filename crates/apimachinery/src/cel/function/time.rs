@@ -74,14 +74,14 @@ fn zone(name: &str) -> Result<Zone, Failure> {
         };
     };
     let number = |text: &str| {
-        text.parse::<i32>().map_err(|_| {
+        text.parse::<i32>().map(i64::from).map_err(|_| {
             let quoted = crate::json::go_quote(text);
             Failure::new(format!("strconv.Atoi: parsing {quoted}: invalid syntax"))
         })
     };
     let (hours, minutes) = (number(hours)?, number(minutes)?);
     let minutes = if name.starts_with('-') { hours * 60 - minutes } else { hours * 60 + minutes };
-    Ok(Zone::East(i64::from(minutes) * 60))
+    Ok(Zone::East(minutes * 60))
 }
 
 fn whole<'v>(args: &[Val<'v>], unit_nanos: i64) -> Outcome<'v> {
