@@ -29,6 +29,7 @@ mod tests;
 
 use self::check::Checked;
 pub use self::declared::Declared;
+pub use self::escape::is_identifier;
 pub use self::program::{Program, Run};
 pub use self::source::Issues;
 pub use self::types::{Object, Type};

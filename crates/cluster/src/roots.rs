@@ -42,7 +42,9 @@ async fn settle(store: &Store<()>, own: Roots) -> Result<Roots> {
     match store.put(put).await {
         Ok(_) => Ok(own),
         // Another server was faster.
-        Err(PutError::Conflict { .. }) => found(store).unwrap_or(Ok(own)),
+        Err(PutError::Conflict { .. }) => {
+            found(store).context("find the keys that another server left in etcd")?
+        }
         Err(error) => Err(error).context("leave the keys of the cluster in etcd"),
     }
 }

@@ -52,7 +52,7 @@ fn may_have_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty() || items.iter().any(may_have_empty),
-        Value::Object(members) => members.values().any(may_have_empty),
+        Value::Object(members) => members.is_empty() || members.values().any(may_have_empty),
         _ => false,
     }
 }

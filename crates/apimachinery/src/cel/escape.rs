@@ -33,12 +33,24 @@ const RESERVED: &[&str] = &[
 const REPLACED: &[(&str, &str)] =
     &[("__", "underscores"), (".", "dot"), ("-", "dash"), ("/", "slash")];
 
+/// Whether it is one of the language's own words.
+pub(super) fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
+
+/// Whether an expression may call something so.
+pub fn is_identifier(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !is_reserved(text)
+}
+
 /// The name in an expression; `None` when there is no way to write it.
 pub(crate) fn escape(name: &str) -> Option<Cow<'_, str>> {
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    if RESERVED.contains(&name) {
+    if is_reserved(name) {
         return Some(format!("__{name}__").into());
     }
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
@@ -85,7 +97,7 @@ pub(super) fn unescape(name: &str) -> Option<Cow<'_, str>> {
         let word = &after[..length];
         match REPLACED.iter().find(|(_, known)| *known == word) {
             Some((meant, _)) => property.push_str(meant),
-            None if RESERVED.contains(&word) && name.len() == length + 4 => property.push_str(word),
+            None if is_reserved(word) && name.len() == length + 4 => property.push_str(word),
             None => return None,
         }
         rest = &after[length + 2..];

@@ -8,6 +8,7 @@ mod literal;
 mod macros;
 
 use super::ast::{Call, Element, Entry, Expr, Id, Kind, Literal, operator};
+use super::escape;
 use super::lex::{self, Token, TokenKind};
 use super::source::{Issues, Source};
 
@@ -43,30 +44,6 @@ const LOOSE_TO_TIGHT: [&[(&str, &str)]; 5] = [
     ],
     &[("+", operator::ADD), ("-", "_-_")],
     &[("*", "_*_"), ("/", "_/_"), ("%", "_%_")],
-];
-
-const RESERVED: &[&str] = &[
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "false",
-    "for",
-    "function",
-    "if",
-    "import",
-    "in",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "null",
-    "return",
-    "true",
-    "var",
-    "void",
-    "while",
 ];
 
 /// A tree, and where each of its nodes stands in the text.
@@ -394,7 +371,7 @@ impl Parser {
         }
         self.next += 1;
         let name = format!("{dot}{}", token.text);
-        let is_reserved = RESERVED.contains(&&*token.text);
+        let is_reserved = escape::is_reserved(&token.text);
         if is_reserved {
             self.issues.report(start, format!("reserved identifier: {}", token.text));
         }

@@ -116,6 +116,10 @@ fn short_texts_make_no_large_things() {
         &format!("size('{long}'.replace('', '{long}')) > 0"),
         "operation cancelled: actual cost limit exceeded for 2000",
     );
+    check_alone(
+        "size(lists.range(9000000)) > 0",
+        "operation cancelled: actual cost limit exceeded for 12",
+    );
     check_alone("size('%.99999f'.format([1.5])) == 100001", "true for 3");
     check_alone("timestamp('2020-01-01T00:00:00Z').getHours('99999999:00') >= 0", "true for 2");
 }

@@ -5,6 +5,7 @@
 //! expression makes are shared.
 
 mod adapt;
+mod bucket;
 mod equality;
 mod list;
 mod map;

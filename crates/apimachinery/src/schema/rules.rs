@@ -6,6 +6,8 @@
 
 pub(super) mod compile;
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use self::compile::Compiled;
@@ -74,9 +76,9 @@ impl Rules {
         }
         let current = old.map(|old| Pair { value: object, old, schema });
         let correlation = Correlation { current, nearest: None };
-        let mut run = Run { budget: BUDGET, findings: Findings::default() };
+        let mut run = Run::new(BUDGET);
         // Out of budget or not, everything found is said.
-        let _ = run.node(&self.root, object, old, schema, correlation, &Path::ROOT);
+        let _ = run.node(&self.root, Spot { value: object, old, schema, correlation }, &Path::ROOT);
         run.findings
     }
 
@@ -89,8 +91,9 @@ impl Rules {
         at: &Path<'_>,
         budget: i64,
     ) -> (Vec<Error>, i64) {
-        let mut run = Run { budget, findings: Findings::default() };
-        let done = run.node(&self.root, value, old, schema, Correlation::default(), at);
+        let mut run = Run::new(budget);
+        let correlation = Correlation::default();
+        let done = run.node(&self.root, Spot { value, old, schema, correlation }, at);
         (run.findings.errors, if done.is_ok() { run.budget } else { -1 })
     }
 }
@@ -152,11 +155,6 @@ struct Correlation<'v> {
 }
 
 impl<'v> Correlation<'v> {
-    fn is_unchanged(self) -> bool {
-        let pair = self.current.or(self.nearest);
-        pair.is_some_and(|pair| ratchet::unchanged(pair.value, pair.old, pair.schema))
-    }
-
     fn field(self, name: &str) -> Self {
         let Some(pair) = self.current else { return self };
         // The version an object was written in is not part of it, so it cannot be compared.
@@ -182,26 +180,39 @@ struct OutOfBudget;
 struct Run {
     budget: i64,
     findings: Findings,
+    /// Whether values are as they were, by where they are: many items may ask about one list.
+    unchanged: HashMap<*const Value, bool>,
+}
+
+/// What rules are run on.
+#[derive(Clone, Copy)]
+struct Spot<'v> {
+    value: &'v Value,
+    old: Option<&'v Value>,
+    schema: &'v Structural,
+    correlation: Correlation<'v>,
 }
 
 impl Run {
+    fn new(budget: i64) -> Self {
+        Run { budget, findings: Findings::default(), unchanged: HashMap::new() }
+    }
+
     fn node<'v>(
         &mut self,
         node: &'v Node,
-        value: &'v Value,
-        old: Option<&'v Value>,
-        schema: &'v Structural,
-        correlation: Correlation<'v>,
+        spot: Spot<'v>,
         at: &Path<'_>,
     ) -> Result<(), OutOfBudget> {
         // Rules are about what is there; whether it may be null is for the rules around it.
-        if value.is_null() {
+        if spot.value.is_null() {
             return Ok(());
         }
-        let old = old.filter(|old| !old.is_null());
-        self.rules(node, value, old, schema, correlation, at)?;
+        let spot = Spot { old: spot.old.filter(|old| !old.is_null()), ..spot };
+        self.rules(node, spot, at)?;
+        let Spot { value, old, schema, correlation } = spot;
         match value {
-            Value::Array(items) => self.items(node, items, old, schema, correlation, at),
+            Value::Array(items) => self.items(node, items, spot, at),
             Value::Object(map) => {
                 let old = old.and_then(Value::as_object);
                 let old_field = |name: &str| old.and_then(|old| old.get(name));
@@ -211,11 +222,13 @@ impl Run {
                     if let Some((below, schema)) =
                         node.additional.as_deref().zip(schema.additional_schema())
                     {
-                        self.node(below, value, old, schema, correlation, &at.key(name))?;
+                        let spot = Spot { value, old, schema, correlation };
+                        self.node(below, spot, &at.key(name))?;
                     }
                     let known = node.properties.iter().find(|(known, _)| **known == **name);
                     if let Some(((_, below), schema)) = known.zip(schema.properties.get(name)) {
-                        self.node(below, value, old, schema, correlation, &at.child(name))?;
+                        let spot = Spot { value, old, schema, correlation };
+                        self.node(below, spot, &at.child(name))?;
                     }
                 }
                 Ok(())
@@ -228,19 +241,18 @@ impl Run {
         &mut self,
         node: &'v Node,
         items: &'v [Value],
-        old: Option<&'v Value>,
-        schema: &'v Structural,
-        correlation: Correlation<'v>,
+        list: Spot<'v>,
         at: &Path<'_>,
     ) -> Result<(), OutOfBudget> {
-        let Some((below, item_schema)) = node.items.as_deref().zip(schema.items.as_deref()) else {
+        let Some((below, schema)) = node.items.as_deref().zip(list.schema.items.as_deref()) else {
             return Ok(());
         };
-        let old_items = OldItems::new(old, schema);
-        for (index, item) in items.iter().enumerate() {
-            let old = old_items.as_ref().and_then(|old_items| old_items.get(item));
-            let correlation = correlation.item(item, old);
-            self.node(below, item, old, item_schema, correlation, &at.index(index))?;
+        let old_items = OldItems::new(list.old, list.schema);
+        for (index, value) in items.iter().enumerate() {
+            let old = old_items.as_ref().and_then(|old_items| old_items.get(value));
+            let correlation = list.correlation.item(value, old);
+            let spot = Spot { value, old, schema, correlation };
+            self.node(below, spot, &at.index(index))?;
         }
         Ok(())
     }
@@ -248,15 +260,13 @@ impl Run {
     fn rules<'v>(
         &mut self,
         node: &'v Node,
-        value: &'v Value,
-        old: Option<&'v Value>,
-        schema: &'v Structural,
-        correlation: Correlation<'v>,
+        spot: Spot<'v>,
         at: &Path<'_>,
     ) -> Result<(), OutOfBudget> {
         if node.rules.is_empty() {
             return Ok(());
         }
+        let Spot { value, old, schema, correlation } = spot;
         let type_name = schema.type_name();
         if self.budget <= 0 {
             self.findings.errors.push(Error::invalid(at, type_name, OUT_OF_BUDGET));
@@ -307,7 +317,7 @@ impl Run {
                     continue;
                 }
             }
-            let may_stay = !compiled.uses_old_self && correlation.is_unchanged();
+            let may_stay = !compiled.uses_old_self && self.is_unchanged(correlation);
             let at = match &*compiled.field_path {
                 "" => *at,
                 path => at.child(path),
@@ -330,6 +340,14 @@ impl Run {
             result?;
         }
         Ok(())
+    }
+
+    fn is_unchanged(&mut self, correlation: Correlation<'_>) -> bool {
+        let Some(Pair { value, old, schema }) = correlation.current.or(correlation.nearest) else {
+            return false;
+        };
+        let known = self.unchanged.entry(std::ptr::from_ref(value));
+        *known.or_insert_with(|| ratchet::unchanged(value, old, schema))
     }
 
     fn pay(&mut self, cost: u64, type_name: &str, at: &Path<'_>) -> Result<(), OutOfBudget> {

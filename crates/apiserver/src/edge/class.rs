@@ -1,12 +1,13 @@
 //! What a request may cost, told from its first line.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use http::Method;
 use http::Uri;
 use kubewright_apimachinery::time::{GoDuration, ParseDurationError};
 
-use crate::target::{Target, Verb};
+use crate::target::{self, Target, Verb};
 
 /// What a request may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +37,9 @@ pub(super) fn is_watch(method: &Method, uri: &Uri) -> bool {
 }
 
 fn target(method: &Method, uri: &Uri) -> Target {
-    Target::parse(method, uri.path(), says_watch(uri), None)
+    // What cannot be read is answered at once, whatever it costs.
+    let path = target::unescape(uri.path()).unwrap_or(Cow::Borrowed(uri.path()));
+    Target::parse(method, &path, says_watch(uri), None)
 }
 
 /// How long a request asks to take at most; `None` leaves it to the server.
@@ -86,6 +89,7 @@ mod tests {
         check("GET", "/api/v1/pods?watch=false", Class::ReadOnly);
         check("GET", "/api/v1/pods?watch=0", Class::ReadOnly);
         check("GET", "/api/v1/namespaces/a/pods/b?watch=1", Class::ReadOnly);
+        check("GET", "/api/v1/namespaces/a/pods%2Fb?watch=1", Class::ReadOnly);
     }
 
     #[test]

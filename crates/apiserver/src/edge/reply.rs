@@ -51,10 +51,6 @@ impl Reply {
         Reply { content, end, _under_way: Some(under_way), _permit: permit }
     }
 
-    pub(super) fn nothing() -> Self {
-        Reply::text("")
-    }
-
     /// A few words of the edge's own.
     pub(super) fn text(text: &'static str) -> Self {
         let content = Content::Plain(Bytes::from_static(text.as_bytes()).into());

@@ -43,8 +43,8 @@ type Refusal = (StatusCode, &'static str);
 impl Asked {
     pub(super) fn of<B>(request: &mut Request<B>) -> Option<Self> {
         let is_asked = request.version() == Version::HTTP_11
-            && class::is_watch(request.method(), request.uri())
-            && authn::is_websocket(request.headers());
+            && authn::is_websocket(request.headers())
+            && class::is_watch(request.method(), request.uri());
         is_asked.then(|| Asked {
             headers: request.headers().clone(),
             upgrade: hyper::upgrade::on(request),
@@ -59,7 +59,7 @@ impl Asked {
         }
         match handshake(&self.headers) {
             Ok(headers) => {
-                let mut response = Response::new(Reply::nothing());
+                let mut response = Response::new(Reply::text(""));
                 *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
                 *response.headers_mut() = headers;
                 let framing = Framing::of(watch.headers());

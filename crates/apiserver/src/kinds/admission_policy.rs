@@ -10,6 +10,7 @@ use k8s_openapi::api::admissionregistration::v1::{
     AuditAnnotation, MatchCondition, MatchResources, MutatingAdmissionPolicy, Mutation, ParamKind,
     TypeChecking, ValidatingAdmissionPolicy, Validation, Variable,
 };
+use kubewright_apimachinery::cel;
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::jsonpath;
 use kubewright_apimachinery::name;
@@ -301,7 +302,7 @@ fn check_variable(variable: &Variable, at: &Path<'_>) -> Vec<Error> {
     let name_at = at.child("name");
     if variable.name.trim().is_empty() {
         errors.push(Error::required(&name_at, "name is not specified"));
-    } else if !is_identifier(&variable.name) {
+    } else if !cel::is_identifier(&variable.name) {
         let problem = "must be a valid CEL identifier";
         errors.push(Error::invalid(&name_at, variable.name.as_str(), problem));
     }
@@ -309,36 +310,6 @@ fn check_variable(variable: &Variable, at: &Path<'_>) -> Vec<Error> {
         errors.push(Error::required(&at.child("expression"), "expression is not specified"));
     }
     errors
-}
-
-/// A name in CEL that is not one of its own words.
-fn is_identifier(text: &str) -> bool {
-    const RESERVED: [&str; 21] = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
-    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !RESERVED.contains(&text)
 }
 
 fn check_validation(validation: &Validation, at: &Path<'_>) -> Vec<Error> {

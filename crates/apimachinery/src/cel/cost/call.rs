@@ -251,24 +251,17 @@ fn item<'e>(estimator: &Estimator<'_>, list: &Known<'_>) -> Option<Known<'e>> {
 /// The size of a text after replacements.
 fn replaced(size: Size, from: Size, to: Size) -> Size {
     let ceiling = |a: u64, b: u64| (a as f64 / b as f64).ceil() as u64;
-    let (mut count, mut kept) = (Size::fixed(0), Size::fixed(0));
-    if from.min == 0 {
+    // How many are replaced, and how much stays.
+    let bound = |size: u64, from: u64, all_stays: bool| match () {
         // What is empty is found around every character.
-        count.max = size.max.saturating_add(1);
-        kept.max = size.max;
-    } else if to.max <= from.min {
-        kept.max = size.max;
-    } else {
-        count.max = ceiling(size.max, from.min);
-    }
-    if from.max == 0 {
-        count.min = size.min.saturating_add(1);
-        kept.min = size.min;
-    } else if from.max <= to.min {
-        kept.min = size.min;
-    } else {
-        count.min = ceiling(size.min, from.max);
-    }
+        () if from == 0 => (size.saturating_add(1), size),
+        () if all_stays => (0, size),
+        () => (ceiling(size, from), 0),
+    };
+    let most = bound(size.max, from.min, to.max <= from.min);
+    let least = bound(size.min, from.max, from.max <= to.min);
+    let (mut count, mut kept) = (Size::fixed(0), Size::fixed(0));
+    ((count.min, kept.min), (count.max, kept.max)) = (least, most);
     count.times(to).plus(kept)
 }
 

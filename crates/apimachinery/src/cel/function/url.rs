@@ -1,5 +1,6 @@
 //! URLs.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::strings::text;
@@ -93,6 +94,7 @@ fn escaped_path(url: &Uri) -> String {
 fn query<'v>(args: &[Val<'v>]) -> Outcome<'v> {
     let Val::Url(url) = &args[0] else { return Err(Failure::NO_SUCH_OVERLOAD) };
     let mut values: Vec<(String, Vec<Val<'v>>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for pair in url.0.query.split('&') {
         // Semicolons once separated pairs too; now such a pair is dropped.
         if pair.is_empty() || pair.contains(';') {
@@ -100,10 +102,11 @@ fn query<'v>(args: &[Val<'v>]) -> Outcome<'v> {
         }
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         let (Some(key), Some(value)) = (decode(key), decode(value)) else { continue };
-        match values.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, known)) => known.push(Val::text(value)),
-            None => values.push((key, vec![Val::text(value)])),
+        let place = *places.entry(key.clone()).or_insert(values.len());
+        if place == values.len() {
+            values.push((key, Vec::new()));
         }
+        values[place].1.push(Val::text(value));
     }
     let mut map = BuiltMap::default();
     for (key, values) in values {

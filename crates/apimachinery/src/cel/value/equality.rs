@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::bucket::{self, Buckets, Key};
 use super::{Items, List, ListKind, Map, Number, Val};
 
 impl<'v> Val<'v> {
@@ -62,23 +63,31 @@ impl<'v> List<'v> {
             return Some(false);
         }
         match (self.kind, &self.items) {
-            (ListKind::Set, Items::Json { items, .. }) => Some(other.iter().all(|item| {
-                item.is_ok_and(|item| items.iter().any(|known| is_native(known, &item)))
-            })),
-            (ListKind::Set, Items::Built(_)) => Some(
-                other
-                    .iter()
-                    .all(|item| item.is_ok_and(|item| self.contains(&item).unwrap_or(false))),
-            ),
+            (ListKind::Set, Items::Json { items, .. }) => {
+                let buckets = Buckets::new(items.iter().map(Key::of_json));
+                let has = |item: Val<'v>| {
+                    let places = buckets.places(Key::of(&item).as_ref());
+                    places.into_iter().any(|place| is_native(&items[place], &item))
+                };
+                Some(other.iter().all(|item| item.is_ok_and(has)))
+            }
+            (ListKind::Set, Items::Built(items)) => {
+                let buckets = Buckets::new(items.iter().map(Key::of));
+                let has = |item: Val<'v>| {
+                    let places = buckets.places(Key::of(&item).as_ref());
+                    places.into_iter().any(|place| items[place].equals(&item) == Some(true))
+                };
+                Some(other.iter().all(|item| item.is_ok_and(has)))
+            }
             (ListKind::Map(keys), _) => {
                 let items = self.to_vec().ok()?;
+                let buckets = Buckets::new(items.iter().map(|known| bucket::item(known, keys)));
                 for other in other.iter() {
                     let other = other.ok()?;
-                    let Some(known) = items.iter().rfind(|known| same_keys(known, &other, keys))
-                    else {
-                        return Some(false);
-                    };
-                    match known.equals(&other) {
+                    let places = buckets.places(bucket::item(&other, keys).as_ref()).into_iter();
+                    let place = places.filter(|at| same_keys(&items[*at], &other, keys)).max();
+                    let Some(place) = place else { return Some(false) };
+                    match items[place].equals(&other) {
                         Some(true) => {}
                         unequal => return unequal,
                     }

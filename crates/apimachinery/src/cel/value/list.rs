@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::bucket::{self, Buckets, Key};
+use super::equality::same_keys;
 use super::{Failure, Outcome, Val, adapt};
 use crate::schema::Structural;
 
@@ -86,20 +88,27 @@ impl<'v> List<'v> {
             }
             ListKind::Atomic => items.extend(other.to_vec()?),
             ListKind::Set => {
+                let mut buckets = Buckets::new(items.iter().map(Key::of));
                 for item in other.to_vec()? {
-                    if !items.iter().any(|known| known.equals(&item) == Some(true)) {
+                    let key = Key::of(&item);
+                    let mut places = buckets.places(key.as_ref()).into_iter();
+                    if !places.any(|place| items[place].equals(&item) == Some(true)) {
+                        buckets.push(key);
                         items.push(item);
                     }
                 }
             }
             ListKind::Map(keys) => {
+                let mut buckets = Buckets::new(items.iter().map(|item| bucket::item(item, keys)));
                 for item in other.to_vec()? {
-                    match items
-                        .iter_mut()
-                        .find(|known| super::equality::same_keys(known, &item, keys))
-                    {
-                        Some(known) => *known = item,
-                        None => items.push(item),
+                    let key = bucket::item(&item, keys);
+                    let places = buckets.places(key.as_ref()).into_iter();
+                    match places.filter(|place| same_keys(&items[*place], &item, keys)).min() {
+                        Some(place) => items[place] = item,
+                        None => {
+                            buckets.push(key);
+                            items.push(item);
+                        }
                     }
                 }
             }

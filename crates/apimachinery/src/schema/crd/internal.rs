@@ -134,7 +134,8 @@ pub(super) fn schema(schema: &Structural) -> Value {
     Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-fn rule(rule: &Rule) -> Value {
+/// A rule as upstream's type for it prints.
+pub(super) fn rule(rule: &Rule) -> Value {
     json!({
         "Rule": rule.rule,
         "Message": rule.message,

@@ -3,8 +3,7 @@
 //! A rule is judged by the most it can cost, times how often the value it is about can occur. What
 //! bounds neither a list nor a string makes nearly every rule too expensive; the messages say so.
 
-use serde_json::json;
-
+use super::internal;
 use crate::cel::Declared;
 use crate::field::{Error, Path};
 use crate::schema::rules::compile::{self, SELF_TYPE};
@@ -137,12 +136,16 @@ impl Judge<'_> {
         let cost = compiled.cost_max.saturating_mul(cardinality);
         self.charge(cost, "estimated rule cost", &rule_at);
         if let Err(detail) = &compiled.program {
-            self.errors.push(Error::invalid(&rule_at, shown(rule), detail.as_str()));
+            self.errors.push(Error::invalid(&rule_at, internal::rule(rule), detail.as_str()));
         }
         let message_at = at.child("messageExpression");
         match &compiled.message {
             Some(Err(detail)) => {
-                self.errors.push(Error::invalid(&message_at, shown(rule), detail.as_str()));
+                self.errors.push(Error::invalid(
+                    &message_at,
+                    internal::rule(rule),
+                    detail.as_str(),
+                ));
             }
             Some(Ok(message)) => {
                 self.charge(message.cost_max, "estimated messageExpression cost", &message_at);
@@ -204,18 +207,6 @@ fn elements_max(schema: &Structural) -> Option<u64> {
         Some(Type::Array) => max(constraints.and_then(|constraints| constraints.max_items)),
         _ => Some(1),
     }
-}
-
-/// A rule as upstream's type for it prints.
-fn shown(rule: &Rule) -> serde_json::Value {
-    json!({
-        "Rule": rule.rule,
-        "Message": rule.message,
-        "MessageExpression": rule.message_expression,
-        "Reason": rule.reason,
-        "FieldPath": rule.field_path,
-        "OptionalOldSelf": rule.optional_old_self,
-    })
 }
 
 fn over(name: &str, cost: u64, max: u64) -> String {
