@@ -34,6 +34,8 @@ pub mod negotiate;
 mod observe;
 pub mod openapi;
 mod options;
+#[expect(dead_code, reason = "webhooks and aggregated servers are to call")]
+mod outbound;
 mod pod_actions;
 mod query;
 pub mod read;

@@ -1,0 +1,225 @@
+//! Calls to other servers: webhooks, and servers that this one stands in front of.
+//!
+//! A [`Line`] leads to one of them and keeps its connections for the next call. Nothing runs
+//! beside a call: whoever waits for an answer moves the connection, and who stops waiting hangs up.
+//! What goes wrong is told in the words of Go's client, which is what upstream shows.
+
+mod error;
+mod resolve;
+#[cfg(test)]
+mod tests;
+mod tls;
+mod wire;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, Uri, header};
+use http_body_util::{BodyExt as _, Full, Limited};
+use serde_json::Value;
+
+use crate::index::Store;
+
+pub(crate) use error::CallError;
+pub(crate) use tls::{Identity, Trust};
+pub(crate) use wire::Answer;
+
+use error::Cause;
+use wire::Wire;
+
+/// How long a connection that nobody uses is good for.
+const IDLE_MAX: Duration = Duration::from_secs(90);
+/// How many connections that nobody uses are kept.
+const IDLE_COUNT_MAX: usize = 25;
+
+/// Where a server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    Host { host: String, port: u16 },
+    Service { namespace: String, name: String, port: u16 },
+}
+
+/// The way to a server.
+pub(crate) struct Line {
+    store: Store,
+    place: Place,
+    /// As URLs have it: the port only if it was given.
+    authority: String,
+    path: String,
+    trust: tls::Config,
+    idle: Arc<Idle>,
+}
+
+/// Connections that wait for the next call.
+#[derive(Default)]
+pub(crate) struct Idle(Mutex<Vec<(Wire, Instant)>>);
+
+/// Why a `clientConfig` leads nowhere. Such a one is not stored, unless by another server.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigError {
+    #[error("webhook configuration must have either service or URL")]
+    Nowhere,
+    #[error("Unparsable URL: {0}")]
+    Url(String),
+    #[error("unable to load root certificates: unable to parse bytes as PEM block")]
+    Bundle,
+}
+
+impl Line {
+    /// Leads to `place`, which shows a certificate that is trusted as `trust` says.
+    pub(crate) fn new(store: Store, place: Place, trust: &Trust, own: Option<&Identity>) -> Self {
+        let authority = match &place {
+            Place::Host { host, port } => join(host, *port),
+            Place::Service { namespace, name, port } => format!("{name}.{namespace}.svc:{port}"),
+        };
+        let trust = tls::Config::new(trust, own);
+        Line { store, place, authority, path: "/".to_owned(), trust, idle: Arc::default() }
+    }
+
+    /// Leads to where the `clientConfig` of a webhook says.
+    pub(crate) fn of_client_config(store: Store, config: &Value) -> Result<Self, ConfigError> {
+        let bundle = config["caBundle"].as_str().unwrap_or_default();
+        let trust = match BASE64_STANDARD.decode(bundle) {
+            Ok(bundle) if bundle.is_empty() => Trust::System,
+            Ok(bundle) => Trust::Bundle(bundle),
+            Err(_) => return Err(ConfigError::Bundle),
+        };
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let service = &config["service"];
+        if service.is_object() {
+            let port = service["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+            let place = Place::Service {
+                namespace: text(&service["namespace"]),
+                name: text(&service["name"]),
+                port: port.unwrap_or(443),
+            };
+            let mut line = Line::new(store, place, &trust, None);
+            line.path = format!("/{}", text(&service["path"]).trim_start_matches('/'));
+            return Ok(line);
+        }
+        let Some(url) = config["url"].as_str() else { return Err(ConfigError::Nowhere) };
+        let url: Uri = url.parse().map_err(|_| ConfigError::Url(url.to_owned()))?;
+        let Some(host) = url.host() else { return Err(ConfigError::Url(url.to_string())) };
+        let place = Place::Host {
+            host: host.trim_matches(['[', ']']).to_owned(),
+            port: url.port_u16().unwrap_or(443),
+        };
+        let mut line = Line::new(store, place, &trust, None);
+        line.authority = url.authority().map(|authority| authority.to_string()).unwrap_or_default();
+        line.path = url.path().to_owned();
+        Ok(line)
+    }
+
+    /// The path that a `clientConfig` names.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The host and port that URLs name.
+    pub(crate) fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// Makes a request and reads all of the answer, of which there may be so much. The target is a
+    /// path, perhaps with a query.
+    ///
+    /// # Errors
+    /// Say what was requested, as Go's client does.
+    pub(crate) async fn call(
+        &self,
+        request: Request<Bytes>,
+        timeout: Duration,
+        limit: usize,
+    ) -> Result<Response<Bytes>, CallError> {
+        let mut requested = request.method().as_str().to_ascii_lowercase();
+        requested[..1].make_ascii_uppercase();
+        let requested = format!("{requested} \"https://{}{}\"", self.authority, request.uri());
+        let exchange = async {
+            let answer = self.send(request.map(Full::new)).await?;
+            let (parts, body) = answer.into_parts();
+            match Limited::new(body, limit).collect().await {
+                Ok(body) => Ok(Response::from_parts(parts, body.to_bytes())),
+                Err(error) => Err(CallError::from(Cause::of_body(error))),
+            }
+        };
+        let answered = tokio::time::timeout(timeout, exchange).await;
+        let answered = answered.unwrap_or_else(|_| Err(Cause::TimedOut.into()));
+        answered.map_err(|error| error.about(requested))
+    }
+
+    /// Makes a request and gives the answer as soon as it begins. The target is a path, perhaps
+    /// with a query.
+    pub(crate) async fn send<B>(&self, request: Request<B>) -> Result<Response<Answer>, CallError>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let mut request = request.map(wire::Sent::of);
+        if !request.headers().contains_key(header::HOST)
+            && let Ok(host) = HeaderValue::from_str(&self.authority)
+        {
+            request.headers_mut().insert(header::HOST, host);
+        }
+        // A server may hang up on a connection that nobody used; that is no answer to the request.
+        while let Some(mut wire) = self.idle.take() {
+            if !wire.is_ready().await {
+                continue;
+            }
+            match wire.exchange(request).await {
+                Ok(answer) => return Ok(answer.map(|body| Answer::new(body, wire, &self.idle))),
+                Err((_, Some(unsent))) => request = unsent,
+                Err((cause, None)) => return Err(cause.into()),
+            }
+        }
+        let mut wire = self.connect().await?;
+        match wire.exchange(request).await {
+            Ok(answer) => Ok(answer.map(|body| Answer::new(body, wire, &self.idle))),
+            Err((cause, _)) => Err(cause.into()),
+        }
+    }
+
+    /// Makes a new connection.
+    async fn connect(&self) -> Result<Wire, CallError> {
+        let (host, port) = match &self.place {
+            Place::Host { host, port } => (host.clone(), *port),
+            Place::Service { namespace, name, port } => {
+                resolve::service(&self.store, namespace, name, *port).map_err(Cause::Unresolved)?
+            }
+        };
+        let socket = wire::dial(&host, port).await?;
+        let name = match &self.place {
+            Place::Host { host, .. } => host.clone(),
+            Place::Service { namespace, name, .. } => format!("{name}.{namespace}.svc"),
+        };
+        let secured = self.trust.secure(socket, name).await?;
+        Ok(Wire::begin(secured).await?)
+    }
+}
+
+impl Idle {
+    /// The connection used last, if it is good for another call.
+    fn take(&self) -> Option<Wire> {
+        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (wire, since) = idle.pop()?;
+        (since.elapsed() < IDLE_MAX).then_some(wire)
+    }
+
+    fn keep(&self, wire: Wire) {
+        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|(_, since)| since.elapsed() < IDLE_MAX);
+        if idle.len() < IDLE_COUNT_MAX {
+            idle.push((wire, Instant::now()));
+        }
+    }
+}
+
+/// A host and a port as URLs and errors have them.
+fn join(host: &str, port: u16) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    }
+}
