@@ -3,6 +3,7 @@
 mod bare;
 mod client;
 mod load;
+mod rules;
 mod site;
 mod starts;
 
@@ -65,6 +66,7 @@ struct Figures {
     list_by_label: f64,
     watch: Speed,
     delete_collection: f64,
+    validations: Speed,
 }
 
 /// What the bare parts do, without a server around them.
@@ -156,6 +158,7 @@ async fn measure(site: &Site, duration: Duration) -> Result<Figures> {
     figures.patches = load::patches(site, duration).await?;
     figures.watch = load::watch(site).await?;
     figures.delete_collection = load::delete_collection(site).await?.as_secs_f64();
+    figures.validations = rules::validations(site, duration).await?;
     Ok(figures)
 }
 
@@ -263,6 +266,8 @@ fn rows() -> Vec<Row> {
             what: format!("deletecollection of {deleted}"),
             ..row("", |f| f.delete_collection, milliseconds, false, "≥ 20×")
         },
+        row("validations by 20 rules, /s", |f| f.validations.per_second, count, true, "≥ 5×"),
+        row("CPU per validation", |f| f.validations.processor, microseconds, false, ""),
     ]
 }
 

@@ -25,7 +25,7 @@ const EVENTS: usize = 500;
 const TARGETS: usize = 200;
 const LISTS: usize = 5;
 
-const JSON: &str = "application/json";
+pub(super) const JSON: &str = "application/json";
 const APPLY: &str = "application/apply-patch+yaml";
 const MERGE: &str = "application/merge-patch+json";
 
@@ -38,7 +38,7 @@ pub(super) struct Speed {
 }
 
 #[derive(Clone, Copy)]
-enum Until {
+pub(super) enum Until {
     Count(usize),
     Elapsed(Duration),
 }
@@ -183,7 +183,7 @@ async fn fill(site: &Site, namespace: &'static str, objects: usize) -> Result<Sp
 }
 
 /// Lets [`CLIENTS`] clients send numbered requests, each its next one when the last is answered.
-async fn spread(
+pub(super) async fn spread(
     site: &Site,
     until: Until,
     make: impl Fn(usize) -> Request<Full<Bytes>> + Send + Sync + 'static,
