@@ -75,7 +75,7 @@ pub struct Scene<'a> {
     pub now: Timestamp,
 }
 
-/// An object that may be stored. Only [`Admission::judge`] makes one.
+/// An object that may be stored. Only `Admission::judge` makes one.
 #[derive(Debug)]
 pub struct Admitted(Value);
 

@@ -1,7 +1,7 @@
 //! The audit log: who asked for what, when, and what came of it, as kube-apiserver tells it.
 //!
 //! A [`Policy`] says which requests are logged and how much of them. A request that is has a
-//! [`Trail`], which gathers what becomes known on the way and leaves an event at each stage. The
+//! `Trail`, which gathers what becomes known on the way and leaves an event at each stage. The
 //! [`Log`] writes them, beside the requests and in their order.
 
 mod content;

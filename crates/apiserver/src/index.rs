@@ -3,7 +3,7 @@
 //! A value is JSON: the object in its hub version, with `kind` and `apiVersion`, without
 //! `resourceVersion`, which is the revision itself and is spliced in when the object is sent. A
 //! stock kube-apiserver on the same etcd reads such values, and leaves others behind (protobuf,
-//! another order of fields, older versions): [`crate::foreign`] brings these into our form when they
+//! another order of fields, older versions): `crate::foreign` brings these into our form when they
 //! come into memory.
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ struct Writes {
 
 /// Lists of one resource.
 #[derive(Debug, Default)]
-pub(crate) struct Lists {
+struct Lists {
     count: AtomicU64,
     fetched: AtomicU64,
     returned: AtomicU64,

@@ -1,7 +1,7 @@
 //! The server: from a request to its answer.
 //!
 //! Stages consume one type and give the next, so none can be left out: a request is identified
-//! ([`User`]), read ([`Target`]), permitted ([`Authorized`]), and only then routed to a handler,
+//! ([`User`]), read ([`Target`]), permitted (`Authorized`), and only then routed to a handler,
 //! which decodes, admits, commits and encodes.
 
 mod route;

@@ -1,9 +1,9 @@
 //! The controllers that every cluster needs: what kube-controller-manager does for namespaces,
 //! garbage, service accounts, aggregated roles, quotas, and claims and volumes in use.
 //!
-//! They know the API only through [`kube::Client`], so they run beside any server. [`census`] keeps
+//! They know the API only through [`kube::Client`], so they run beside any server. `census` keeps
 //! one watch on the metadata of each kind and tells every controller what changed; a controller
-//! turns that into keys of a [`queue`], and for each key reads what is, plans, and acts. Nothing is
+//! turns that into keys of a `queue`, and for each key reads what is, plans, and acts. Nothing is
 //! polled: what waits, waits for a change.
 
 mod answer;

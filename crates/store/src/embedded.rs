@@ -2,7 +2,7 @@
 //!
 //! The disk is fjall's, a log-structured merge tree whose journal is the write-ahead log, tuned
 //! down because nothing is ever read back but at the start. What is ours is the layout of
-//! records ([`layout`]), proof against a damaged journal ([`journal`]) and the order in which
+//! records (`layout`), proof against a damaged journal (`journal`) and the order in which
 //! things become durable.
 
 mod journal;

@@ -3,7 +3,7 @@
 //! The rules and their wording are upstream's, which judges not the definition as it is written
 //! but an older form of it. There, what all versions have in common (always so when there is only
 //! one) stands once, beside `versions`: a mistake in the schema of a single version is reported at
-//! `spec.validation.openAPIV3Schema`. See [`Shared`].
+//! `spec.validation.openAPIV3Schema`. See `Shared`.
 
 mod conversion;
 mod defaults;

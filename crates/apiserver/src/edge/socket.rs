@@ -96,8 +96,10 @@ fn handshake(asked: &HeaderMap) -> Result<HeaderMap, Refusal> {
     if text(ORIGIN).is_empty() {
         return Err((StatusCode::FORBIDDEN, ""));
     }
-    let protocols = text(SEC_WEBSOCKET_PROTOCOL).split(',').map(str::trim);
+    let protocols = asked.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
+    let protocols = protocols.filter_map(|value| value.to_str().ok());
     let mut protocols = protocols
+        .flat_map(|protocols| protocols.split(',').map(str::trim))
         .filter(|protocol| !protocol.is_empty() && !protocol.starts_with(authn::TOKEN_PROTOCOL));
     let protocol = protocols.next();
     if protocols.next().is_some() {

@@ -30,7 +30,7 @@ pub(super) fn dependent(program: impl AsRef<OsStr>) -> Result<Command> {
     Ok(command)
 }
 
-/// The child's half of [`dependent`]; returns only when it fails.
+/// The child's half of `dependent`; returns only when it fails.
 pub fn exec_with_parent(parent: u32, command: &[OsString]) -> Result<ExitCode> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))

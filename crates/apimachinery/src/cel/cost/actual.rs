@@ -1,6 +1,6 @@
 //! What calls do cost, when they run.
 
-use super::call::{AUTHORIZATION_COST, NOMINAL};
+use super::call::{AUTHORIZATION_COST, NOMINAL, compares};
 use super::size::scale;
 use super::{LIST_COST, PATTERN_FACTOR, STRING_FACTOR};
 use crate::cel::value::Val;
@@ -113,16 +113,7 @@ fn standard(overload: &str, args: &[Val<'_>]) -> u64 {
         "starts_with_string" | "ends_with_string" | "string_to_bytes" | "bytes_to_string"
         | "strings_quote" | "string_format" => scale(size(0), STRING_FACTOR),
         "in_list" => size(1),
-        "less_string"
-        | "greater_string"
-        | "less_equals_string"
-        | "greater_equals_string"
-        | "less_bytes"
-        | "greater_bytes"
-        | "less_equals_bytes"
-        | "greater_equals_bytes"
-        | "equals"
-        | "not_equals" => scale(size(0).min(size(1)), STRING_FACTOR),
+        overload if compares(overload) => scale(size(0).min(size(1)), STRING_FACTOR),
         "add_string" | "add_bytes" => scale(size(0) + size(1), STRING_FACTOR),
         "matches_string" => matching(size(0), size(1)),
         "contains_string" => scale(size(0), STRING_FACTOR) * scale(size(1), STRING_FACTOR),

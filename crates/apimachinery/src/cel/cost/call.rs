@@ -11,6 +11,13 @@ const FORMAT_PATTERN_SIZE: f64 = 128.0;
 /// The longest name of a format.
 const FORMAT_SIZE: u64 = 64;
 
+/// Whether two values are compared as far as the shorter goes.
+pub(super) fn compares(overload: &str) -> bool {
+    let of_texts = overload.strip_suffix("_string").or(overload.strip_suffix("_bytes"));
+    matches!(overload, "equals" | "not_equals")
+        || matches!(of_texts, Some("less" | "less_equals" | "greater" | "greater_equals"))
+}
+
 /// The cost of a call without its arguments and its target.
 pub(super) fn estimate(
     estimator: &Estimator<'_>,
@@ -302,16 +309,9 @@ fn standard(overload: &str, target: Option<&Known<'_>>, args: &[Known<'_>]) -> O
             let sum = size(0)?.plus(size(1)?);
             sized(sum.cost(STRING_FACTOR), sum)
         }
-        "less_string"
-        | "greater_string"
-        | "less_equals_string"
-        | "greater_equals_string"
-        | "less_bytes"
-        | "greater_bytes"
-        | "less_equals_bytes"
-        | "greater_equals_bytes"
-        | "equals"
-        | "not_equals" => cost(scale(size(0)?.max.min(size(1)?.max), STRING_FACTOR)),
+        overload if compares(overload) => {
+            cost(scale(size(0)?.max.min(size(1)?.max), STRING_FACTOR))
+        }
         _ => None,
     }
 }
