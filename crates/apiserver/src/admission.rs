@@ -11,6 +11,7 @@ mod default_class;
 mod limit_ranger;
 mod namespace_lifecycle;
 mod node_taint;
+mod plugin;
 mod pod_resize;
 mod pod_security;
 mod priority;
@@ -41,6 +42,7 @@ use crate::resource::Resource;
 use crate::target::{ResourceTarget, Verb};
 use crate::user::User;
 use crate::warnings::Warnings;
+pub use plugin::{Plugin, PluginSet, PluginsError};
 
 /// What is about to happen.
 #[derive(Clone, Copy)]
@@ -87,20 +89,26 @@ type Judge = fn(&Scene<'_>, &Attributes<'_>, &Value) -> Result<(), Refusal>;
 /// Who has a say about the objects of a resource.
 #[derive(Clone, Copy, Default)]
 struct Plugins {
-    mutating: &'static [Mutate],
-    judging: &'static [Judge],
+    mutating: &'static [(Plugin, Mutate)],
+    judging: &'static [(Plugin, Judge)],
 }
 
 /// Runs the plugins.
 pub struct Admission {
     store: Store,
     authorizer: Arc<Authorizer>,
+    enabled: PluginSet,
     metrics: Arc<Metrics>,
 }
 
 impl Admission {
-    pub(crate) fn new(store: Store, authorizer: Arc<Authorizer>, metrics: Arc<Metrics>) -> Self {
-        Admission { store, authorizer, metrics }
+    pub(crate) fn new(
+        store: Store,
+        authorizer: Arc<Authorizer>,
+        enabled: PluginSet,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Admission { store, authorizer, enabled, metrics }
     }
 
     /// Lets the plugins change an object. Nothing comes of it that gives away more than the user
@@ -112,10 +120,14 @@ impl Admission {
     ) -> Result<(), Refusal> {
         let completed = async {
             let scene = self.scene();
-            namespace_lifecycle::admit(&scene, attributes, Some(&*object))?;
-            service_account::wait_for_default(&scene, attributes, object).await;
-            for plugin in plugins(attributes.resource).mutating {
-                plugin(&scene, attributes, object)?;
+            if self.enabled.has(Plugin::NamespaceLifecycle) {
+                namespace_lifecycle::admit(&scene, attributes, Some(&*object))?;
+            }
+            if self.enabled.has(Plugin::ServiceAccount) {
+                service_account::wait_for_default(&scene, attributes, object).await;
+            }
+            for (_, admit) in self.enabled.of(plugins(attributes.resource).mutating) {
+                admit(&scene, attributes, object)?;
             }
             Ok(())
         };
@@ -131,10 +143,13 @@ impl Admission {
     ) -> Result<Admitted, Refusal> {
         let judged = async {
             let scene = self.scene();
-            for plugin in plugins(attributes.resource).judging {
-                plugin(&scene, attributes, &object)?;
+            for (_, judge) in self.enabled.of(plugins(attributes.resource).judging) {
+                judge(&scene, attributes, &object)?;
             }
-            quota::charge(&scene, attributes, &object).await
+            match self.enabled.has(Plugin::ResourceQuota) {
+                true => quota::charge(&scene, attributes, &object).await,
+                false => Ok(()),
+            }
         };
         self.timed(Step::Validate, attributes.operation, judged).await?;
         Ok(Admitted(object))
@@ -142,7 +157,12 @@ impl Admission {
 
     /// Lets the plugins judge a deletion.
     pub(crate) async fn judge_delete(&self, attributes: &Attributes<'_>) -> Result<(), Refusal> {
-        let judged = async { namespace_lifecycle::admit(&self.scene(), attributes, None) };
+        let judged = async {
+            match self.enabled.has(Plugin::NamespaceLifecycle) {
+                true => namespace_lifecycle::admit(&self.scene(), attributes, None),
+                false => Ok(()),
+            }
+        };
         self.timed(Step::Admit, attributes.operation, judged).await
     }
 
@@ -192,47 +212,62 @@ fn plugins(resource: &Resource) -> Plugins {
     match (resource.gvr.group.as_str(), resource.gvr.resource.as_str()) {
         ("", "pods") => Plugins {
             mutating: &[
-                limit_ranger::admit,
-                service_account::admit,
-                priority::admit,
-                tolerations::admit,
-                runtime_class::admit,
-                topology_labels::admit,
+                (Plugin::LimitRanger, limit_ranger::admit),
+                (Plugin::ServiceAccount, service_account::admit),
+                (Plugin::Priority, priority::admit),
+                (Plugin::DefaultTolerationSeconds, tolerations::admit),
+                (Plugin::RuntimeClass, runtime_class::admit),
+                (Plugin::PodTopologyLabels, topology_labels::admit),
             ],
             judging: &[
-                limit_ranger::judge,
-                service_account::judge,
-                pod_security::judge,
-                runtime_class::judge,
-                pod_resize::judge,
+                (Plugin::LimitRanger, limit_ranger::judge),
+                (Plugin::ServiceAccount, service_account::judge),
+                (Plugin::PodSecurity, pod_security::judge),
+                (Plugin::RuntimeClass, runtime_class::judge),
+                (Plugin::PodResizeValidator, pod_resize::judge),
             ],
         },
-        ("", "namespaces") => Plugins { mutating: &[], judging: &[pod_security::judge_namespace] },
+        ("", "namespaces") => Plugins {
+            mutating: &[],
+            judging: &[(Plugin::PodSecurity, pod_security::judge_namespace)],
+        },
         ("", "replicationcontrollers" | "podtemplates")
         | ("apps", "replicasets" | "deployments" | "statefulsets" | "daemonsets")
-        | ("batch", "jobs" | "cronjobs") => {
-            Plugins { mutating: &[], judging: &[pod_security::judge_template] }
-        }
-        ("", "nodes") => Plugins { mutating: &[node_taint::admit], judging: &[] },
-        ("", "persistentvolumeclaims") => Plugins {
-            mutating: &[default_class::admit_claim, protection::admit],
-            judging: &[limit_ranger::judge, volume_resize::judge],
+        | ("batch", "jobs" | "cronjobs") => Plugins {
+            mutating: &[],
+            judging: &[(Plugin::PodSecurity, pod_security::judge_template)],
         },
-        ("", "persistentvolumes") | ("storage.k8s.io", "volumeattributesclasses") => {
-            Plugins { mutating: &[protection::admit], judging: &[] }
-        }
-        ("networking.k8s.io", "ingresses") => {
-            Plugins { mutating: &[default_class::admit_ingress], judging: &[] }
-        }
+        ("", "nodes") => Plugins {
+            mutating: &[(Plugin::TaintNodesByCondition, node_taint::admit)],
+            judging: &[],
+        },
+        ("", "persistentvolumeclaims") => Plugins {
+            mutating: &[
+                (Plugin::DefaultStorageClass, default_class::admit_claim),
+                (Plugin::StorageObjectInUseProtection, protection::admit),
+            ],
+            judging: &[
+                (Plugin::LimitRanger, limit_ranger::judge),
+                (Plugin::PersistentVolumeClaimResize, volume_resize::judge),
+            ],
+        },
+        ("", "persistentvolumes") | ("storage.k8s.io", "volumeattributesclasses") => Plugins {
+            mutating: &[(Plugin::StorageObjectInUseProtection, protection::admit)],
+            judging: &[],
+        },
+        ("networking.k8s.io", "ingresses") => Plugins {
+            mutating: &[(Plugin::DefaultIngressClass, default_class::admit_ingress)],
+            judging: &[],
+        },
         ("scheduling.k8s.io", "priorityclasses") => {
-            Plugins { mutating: &[], judging: &[priority::judge] }
+            Plugins { mutating: &[], judging: &[(Plugin::Priority, priority::judge)] }
         }
         ("certificates.k8s.io", "certificatesigningrequests") => Plugins {
             mutating: &[],
             judging: &[
-                certificates::judge_approval,
-                certificates::judge_signing,
-                certificates::judge_subject,
+                (Plugin::CertificateApproval, certificates::judge_approval),
+                (Plugin::CertificateSigning, certificates::judge_signing),
+                (Plugin::CertificateSubjectRestriction, certificates::judge_subject),
             ],
         },
         _ => Plugins::default(),

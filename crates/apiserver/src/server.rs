@@ -24,7 +24,7 @@ use kubewright_apimachinery::status::Status;
 use kubewright_store::Unavailable;
 use tokio_util::sync::CancellationToken;
 
-use crate::admission::Admission;
+use crate::admission::{Admission, PluginSet};
 use crate::audit::{self, Trail};
 use crate::authn::Authenticator;
 use crate::authn::token::Issuer;
@@ -81,6 +81,8 @@ pub struct Settings {
     /// The other parts of a control plane that live and die with this server, by the names under
     /// which their state is asked for: `controller-manager`, `scheduler`.
     pub companions: Vec<&'static str>,
+    /// Who has a say about writes.
+    pub admission: PluginSet,
 }
 
 pub(crate) struct Inner {
@@ -138,6 +140,7 @@ impl Server {
             admission: Admission::new(
                 store.clone(),
                 Arc::clone(&authenticator.authorizer),
+                settings.admission,
                 Arc::clone(&metrics),
             ),
             flows: Flows::new(store.clone(), Arc::clone(&metrics)),

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kubewright_apiserver::admission::PluginSet;
 use kubewright_apiserver::audit;
-use kubewright_apiserver::authn::key::{KeyError, SigningKey};
+use kubewright_apiserver::authn::key::{KeyError, SigningKey, VerifyingKey};
 use kubewright_apiserver::authn::token::Issuer;
 use kubewright_apiserver::authn::{Authenticator, StaticTokens, Verifier};
-use kubewright_apiserver::authz::Authorizer;
+use kubewright_apiserver::authz::{Authorizer, Mode};
 use kubewright_apiserver::edge::{self, Certificates, Limits, PairError, Tls, TlsError};
 use kubewright_apiserver::genesis;
 use kubewright_apiserver::index::{self, Store};
@@ -28,13 +29,12 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::authority::{self, Authority};
-use crate::{Clock, Pki};
+use crate::{Clock, Pair, Pki};
 
 /// What a cluster says of its place that can only be reached from inside.
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6443);
 /// Where services get their addresses from, as kube-apiserver has it.
 const SERVICE_CIDR: &str = "10.0.0.0/24";
-
 const NODE_PORTS: RangeInclusive<u16> = 30000..=32767;
 
 /// What a cluster is made of.
@@ -46,6 +46,30 @@ pub struct Config {
     pub controllers: controllers::Names,
     /// None for no audit log.
     pub audit: Option<audit::Config>,
+    pub terms: Terms,
+}
+
+/// What a server may be told about whom it serves and how. The defaults are those of a cluster of
+/// our own, which are kube-apiserver's where it has any.
+#[derive(Clone)]
+pub struct Terms {
+    /// Who decides what clients may do.
+    pub modes: Vec<Mode>,
+    /// Whether requests without credentials are served at all.
+    pub anonymous: bool,
+    pub static_tokens: StaticTokens,
+    /// Whose tokens of service accounts are good; the first of them issues ours.
+    pub issuers: Vec<String>,
+    /// Whom tokens must be meant for; empty for the issuers.
+    pub audiences: Vec<String>,
+    /// What verifies tokens; none for the key that signs them.
+    pub token_keys: Option<Vec<VerifyingKey>>,
+    pub admission: PluginSet,
+    /// Where services get their addresses from, the main network first.
+    pub service_cidrs: Vec<String>,
+    pub node_ports: RangeInclusive<u16>,
+    /// Where others reach the server, if not where it listens.
+    pub advertised: Option<IpAddr>,
 }
 
 /// Where objects are.
@@ -60,8 +84,32 @@ pub enum Storage {
 /// How others reach a cluster.
 pub struct Listen {
     pub listener: std::net::TcpListener,
-    pub pki: Pki,
+    pub credentials: Credentials,
     pub limits: Limits,
+}
+
+/// Who a server is, and by whom it knows others. All in PEM.
+#[derive(Clone)]
+pub struct Credentials {
+    pub server: Pair,
+    /// Vouches for clients; none for a server that knows nobody by a certificate.
+    pub client_ca: Option<String>,
+    /// By which pods know the server.
+    pub root_ca: String,
+    /// Signs the tokens of service accounts.
+    pub service_account_key: String,
+    pub front_proxy: Option<FrontProxy>,
+}
+
+/// Who may say in headers on whose behalf it speaks to servers behind this one.
+#[derive(Clone)]
+pub struct FrontProxy {
+    /// Vouches for such proxies.
+    pub ca: String,
+    pub allowed_names: Vec<String>,
+    pub username_headers: Vec<String>,
+    pub group_headers: Vec<String>,
+    pub extra_prefixes: Vec<String>,
 }
 
 /// Why a cluster did not start.
@@ -108,7 +156,7 @@ pub struct Cluster {
 impl Cluster {
     /// Returns when the cluster answers.
     pub async fn start(config: Config) -> Result<Self, StartError> {
-        let Config { storage, listen, clock, controllers: names, audit } = config;
+        let Config { storage, listen, clock, controllers: names, audit, terms } = config;
         // One thread waits for the disk while this one reads tables.
         let (store, ()) = tokio::join!(open(storage, clock), async { Server::prepare() });
         let store = store?;
@@ -120,25 +168,30 @@ impl Cluster {
             audit.spawn(async move { log.run(stop).await });
         }
         let shutdown = CancellationToken::new();
-        let address = match &listen {
+        let mut address = match &listen {
             Some(listen) => listen.listener.local_addr().map_err(StartError::Listen)?,
             None => NOWHERE,
         };
+        if let Some(advertised) = terms.advertised {
+            address.set_ip(advertised);
+        }
         let key = match &listen {
-            Some(listen) => listen.pki.service_account_key.clone(),
+            Some(listen) => listen.credentials.service_account_key.clone(),
             // Tokens need not outlive a cluster that nobody else can reach.
             None => authority::key().map_err(StartError::Keys)?,
         };
         let has_controllers = controllers::NAMES.iter().any(|name| names.includes(name));
         let companions = Vec::from_iter(has_controllers.then_some("controller-manager"));
-        let server = server(&store, address, &key, &shutdown, log, companions)?;
-        begin(&server, clock, address, listen.as_ref().map(|listen| &listen.pki)).await?;
+        let networks = terms.service_cidrs.clone();
+        let server = server(&store, address, terms, &key, &shutdown, log, companions)?;
+        let credentials = listen.as_ref().map(|listen| &listen.credentials);
+        begin(&server, clock, address, &networks, credentials).await?;
 
         let mut work = JoinSet::new();
         let (working, stop) = (server.clone(), shutdown.clone());
         work.spawn(async move { working.run(stop).await });
         let root_ca_pem = match &listen {
-            Some(listen) => listen.pki.ca.certificate.clone(),
+            Some(listen) => listen.credentials.root_ca.clone(),
             // It certifies nothing, but whoever waits for it in a namespace finds it.
             None => {
                 let authority = Authority::new("kubewright", clock.now());
@@ -155,11 +208,12 @@ impl Cluster {
         let clients = clients(&server);
         controllers.spawn(controllers::run(clients, config, stop_controllers.clone()));
         let mut listener = JoinSet::new();
-        if let Some(Listen { listener: socket, pki, limits }) = listen {
-            let Pki { ca, server: own, .. } = pki;
+        if let Some(Listen { listener: socket, credentials, limits }) = listen {
+            let Credentials { server: own, client_ca, .. } = credentials;
             let certificates = Certificates::new(own.certificate.as_bytes(), own.key.as_bytes());
             let certificates = Arc::new(certificates.map_err(StartError::Certificate)?);
-            let tls = Tls::new(certificates, ca.certificate.as_bytes()).map_err(StartError::Tls)?;
+            let client_ca = client_ca.unwrap_or_default();
+            let tls = Tls::new(certificates, client_ca.as_bytes()).map_err(StartError::Tls)?;
             socket.set_nonblocking(true).map_err(StartError::Listen)?;
             let socket = TcpListener::from_std(socket).map_err(StartError::Listen)?;
             let (server, shutdown) = (server.clone(), shutdown.clone());
@@ -246,25 +300,31 @@ const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 fn server(
     store: &Store,
     address: SocketAddr,
+    terms: Terms,
     token_key: &str,
     shutdown: &CancellationToken,
     audit: Option<audit::Log>,
     companions: Vec<&'static str>,
 ) -> Result<Server, StartError> {
     let key = SigningKey::from_pem(token_key.as_bytes()).map_err(StartError::TokenKey)?;
-    let names = vec![ISSUER.to_owned()];
-    let verifier = Verifier::new(names.clone(), names.clone(), vec![key.public.clone()]);
-    let authorizer = Arc::new(Authorizer::new(store.clone()));
-    let tokens = StaticTokens::default();
-    let authenticator = Authenticator::new(store.clone(), authorizer, tokens, verifier);
-    let issuer = Issuer { url: ISSUER.to_owned(), audiences: names, key };
+    let Terms { issuers, audiences, token_keys, .. } = terms;
+    let audiences = if audiences.is_empty() { issuers.clone() } else { audiences };
+    let url = issuers.first().cloned().unwrap_or_default();
+    let keys = token_keys.unwrap_or_else(|| vec![key.public.clone()]);
+    let verifier = Verifier::new(issuers, audiences.clone(), keys);
+    let authorizer = Arc::new(Authorizer::new(store.clone()).with_modes(terms.modes));
+    let mut authenticator =
+        Authenticator::new(store.clone(), authorizer, terms.static_tokens, verifier);
+    authenticator.anonymous = terms.anonymous;
+    let issuer = Issuer { url, audiences, key };
     Ok(Server::new(Settings {
         store: store.clone(),
         authenticator,
         issuer: Some(issuer),
         address: address.to_string(),
-        service_cidrs: vec![SERVICE_CIDR.to_owned()],
-        node_ports: NODE_PORTS,
+        service_cidrs: terms.service_cidrs,
+        node_ports: terms.node_ports,
+        admission: terms.admission,
         shutdown: shutdown.clone(),
         audit,
         companions,
@@ -276,28 +336,77 @@ async fn begin(
     server: &Server,
     clock: Clock,
     address: SocketAddr,
-    pki: Option<&Pki>,
+    networks: &[String],
+    credentials: Option<&Credentials>,
 ) -> Result<(), StartError> {
     let hostname = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let networks = texts(networks);
+    let front_proxy = credentials.and_then(|credentials| credentials.front_proxy.as_ref());
+    let lists = front_proxy.map(|proxy| {
+        let FrontProxy { allowed_names, username_headers, group_headers, extra_prefixes, .. } =
+            proxy;
+        [allowed_names, username_headers, group_headers, extra_prefixes].map(|list| texts(list))
+    });
+    let proxy = front_proxy.zip(lists.as_ref());
     server
         .begin(&genesis::Settings {
             now: timestamp(clock),
             address: address.ip(),
             port: address.port(),
-            service_cidrs: &[SERVICE_CIDR],
-            client_ca: pki.map(|pki| pki.ca.certificate.as_str()),
-            proxy: pki.map(|pki| genesis::Proxy {
-                ca: &pki.front_proxy_ca.certificate,
-                allowed_names: &["front-proxy-client"],
-                username_headers: &["X-Remote-User"],
-                group_headers: &["X-Remote-Group"],
-                extra_prefixes: &["X-Remote-Extra-"],
+            service_cidrs: &networks,
+            client_ca: credentials.and_then(|credentials| credentials.client_ca.as_deref()),
+            proxy: proxy.map(|(proxy, [names, usernames, groups, extra])| genesis::Proxy {
+                ca: &proxy.ca,
+                allowed_names: names,
+                username_headers: usernames,
+                group_headers: groups,
+                extra_prefixes: extra,
             }),
             hostname: &hostname,
             process: &Uuid::new_v4().to_string(),
         })
         .await
         .map_err(StartError::Found)
+}
+
+fn texts(list: &[String]) -> Vec<&str> {
+    list.iter().map(String::as_str).collect()
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Terms {
+            modes: vec![Mode::Rbac],
+            anonymous: true,
+            static_tokens: StaticTokens::default(),
+            issuers: vec![ISSUER.to_owned()],
+            audiences: Vec::new(),
+            token_keys: None,
+            admission: PluginSet::default(),
+            service_cidrs: vec![SERVICE_CIDR.to_owned()],
+            node_ports: NODE_PORTS,
+            advertised: None,
+        }
+    }
+}
+
+impl From<Pki> for Credentials {
+    fn from(pki: Pki) -> Self {
+        let list = |text: &str| vec![text.to_owned()];
+        Credentials {
+            server: pki.server,
+            client_ca: Some(pki.ca.certificate.clone()),
+            root_ca: pki.ca.certificate,
+            service_account_key: pki.service_account_key,
+            front_proxy: Some(FrontProxy {
+                ca: pki.front_proxy_ca.certificate,
+                allowed_names: list("front-proxy-client"),
+                username_headers: list("X-Remote-User"),
+                group_headers: list("X-Remote-Group"),
+                extra_prefixes: list("X-Remote-Extra-"),
+            }),
+        }
+    }
 }
 
 fn timestamp(clock: Clock) -> Timestamp {

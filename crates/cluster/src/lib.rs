@@ -14,12 +14,13 @@ pub mod home;
 mod key;
 pub mod kubeconfig;
 mod pki;
+mod process;
 mod roots;
 pub mod run;
 
 pub use authority::Pair;
 pub use clock::Clock;
-pub use cluster::{Cluster, Config, Listen, StartError, Storage};
+pub use cluster::{Cluster, Config, Credentials, FrontProxy, Listen, StartError, Storage, Terms};
 pub use kubewright_apiserver::audit;
 pub use kubewright_controllers::{NAMES, Names};
 pub use kubewright_store::etcd;

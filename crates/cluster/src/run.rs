@@ -10,15 +10,15 @@ use kubewright_apiserver::audit;
 use kubewright_apiserver::edge::Limits;
 use kubewright_controllers::Names;
 use kubewright_store::etcd;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tracing::warn;
 
 use crate::control::{Answer, Command, Socket};
 use crate::home::{self, Hold, HoldError, Home, Record};
 use crate::kubeconfig::{self, Access};
+use crate::process::{Signals, raise_file_limit};
 use crate::roots;
-use crate::{Clock, Cluster, Config, Listen, Pki, Storage};
+use crate::{Clock, Cluster, Config, Listen, Pki, Storage, Terms};
 
 /// Where a cluster is served unless somebody says otherwise, or it was served elsewhere before.
 const DEFAULT_PORT: u16 = 6443;
@@ -244,12 +244,13 @@ impl Site {
             },
             listen: Some(Listen {
                 listener: self.listener.try_clone().context("listen")?,
-                pki: self.pki.clone(),
+                credentials: self.pki.clone().into(),
                 limits: Limits::default(),
             }),
             clock: Clock::System,
             controllers: self.controllers.clone(),
             audit: self.audit.clone(),
+            terms: Terms::default(),
         };
         Cluster::start(config).await.context("start the cluster")
     }
@@ -340,16 +341,6 @@ pub fn kubeconfig_path(dir: &Path) -> PathBuf {
     dir.join("kubeconfig")
 }
 
-/// A watch is a file, and the usual limit is for programs that have a few.
-fn raise_file_limit() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        warn!(%error, "the limit of open files stays as it is");
-    }
-}
-
 fn hold(dir: &Path, taken: impl FnOnce() -> String) -> Result<Hold> {
     Hold::take(dir).map_err(|error| match error {
         HoldError::Taken { .. } => anyhow::Error::msg(taken()),
@@ -398,31 +389,5 @@ impl Draft {
         remove_dir(&self.store)?;
         std::fs::rename(&self.dir, &self.store)
             .with_context(|| format!("put the restored store at {}", self.store.display()))
-    }
-}
-
-/// The signals by which a person or a supervisor ends a process.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Self> {
-        let take = |kind| signal(kind).context("listen to signals");
-        Ok(Signals {
-            interrupt: take(SignalKind::interrupt())?,
-            terminate: take(SignalKind::terminate())?,
-            hangup: take(SignalKind::hangup())?,
-        })
-    }
-
-    async fn stop(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hangup.recv() => {}
-        }
     }
 }

@@ -157,6 +157,7 @@ async fn server(store: Store, log: Log) -> Server {
         shutdown: CancellationToken::new(),
         audit: Some(log),
         companions: Vec::new(),
+        admission: crate::admission::PluginSet::default(),
     });
     let settings = genesis::Settings {
         now: Timestamp::from_second(1_700_000_000).expect("a time"),

@@ -7,10 +7,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::jwk::{AlgorithmParameters, Jwk};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{PrivateKeyDer, SubjectPublicKeyInfoDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use x509_parser::prelude::FromDer as _;
+use x509_parser::prelude::{FromDer as _, X509Certificate};
 use x509_parser::public_key::PublicKey;
 use x509_parser::x509::SubjectPublicKeyInfo;
 
@@ -87,10 +87,16 @@ impl SigningKey {
 }
 
 impl VerifyingKey {
-    /// All keys in a PEM file, public ones and those of private ones.
+    /// All keys in a PEM file: public ones, those of private ones, and those of certificates.
     pub fn from_pem(pem: &[u8]) -> Result<Vec<Self>, KeyError> {
         let mut keys = Vec::new();
-        for key in SubjectPublicKeyInfoDer::pem_slice_iter(pem).filter_map(Result::ok) {
+        let certified = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok);
+        let certified = certified.filter_map(|certificate| {
+            let (_, certificate) = X509Certificate::from_der(&certificate).ok()?;
+            Some(SubjectPublicKeyInfoDer::from(certificate.public_key().raw.to_vec()))
+        });
+        let public = SubjectPublicKeyInfoDer::pem_slice_iter(pem).filter_map(Result::ok);
+        for key in public.chain(certified) {
             let (_, info) =
                 SubjectPublicKeyInfo::from_der(&key).map_err(|_| KeyError::Unsupported)?;
             let components = match info.parsed() {

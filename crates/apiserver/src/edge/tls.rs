@@ -15,6 +15,7 @@ use rustls::{
     DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme,
 };
 use tracing::debug;
+use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 /// How connections are secured.
 #[derive(Clone)]
@@ -22,6 +23,7 @@ pub struct Tls {
     config: Arc<ServerConfig>,
     /// None if there are no authorities to vouch for anybody.
     verifier: Option<Arc<dyn ClientCertVerifier>>,
+    authorities: Vec<CertificateDer<'static>>,
 }
 
 /// What a client has shown of itself.
@@ -75,31 +77,34 @@ impl Tls {
     /// A client may well present none, or one that nobody vouches for: as with kube-apiserver, its
     /// requests are refused then ([`Shown::Untrusted`]), but nobody hangs up.
     pub fn new(certificates: Arc<Certificates>, client_ca_pem: &[u8]) -> Result<Self, TlsError> {
-        let mut authorities = RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(client_ca_pem) {
-            let certificate = certificate.map_err(TlsError::Authority)?;
-            authorities.add(certificate).map_err(TlsError::Trust)?;
+        let authorities = CertificateDer::pem_slice_iter(client_ca_pem)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(TlsError::Authority)?;
+        let mut roots = RootCertStore::empty();
+        for certificate in &authorities {
+            roots.add(certificate.clone()).map_err(TlsError::Trust)?;
         }
         let provider = provider();
-        let anyone = Anyone { hints: authorities.subjects(), provider: Arc::clone(&provider) };
-        let verifier = match authorities.is_empty() {
+        let anyone = Anyone { hints: roots.subjects(), provider: Arc::clone(&provider) };
+        let verifier = match roots.is_empty() {
             true => None,
             false => Some(
-                WebPkiClientVerifier::builder_with_provider(
-                    Arc::new(authorities),
-                    Arc::clone(&provider),
-                )
-                .build()
-                .map_err(TlsError::Verifier)?,
+                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+                    .build()
+                    .map_err(TlsError::Verifier)?,
             ),
         };
-        let mut config = ServerConfig::builder_with_provider(provider)
+        let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(TlsError::Config)?
-            .with_client_cert_verifier(Arc::new(anyone))
-            .with_cert_resolver(certificates);
+            .map_err(TlsError::Config)?;
+        let config = match verifier {
+            Some(_) => config.with_client_cert_verifier(Arc::new(anyone)),
+            // Nobody is asked for what nobody could vouch for.
+            None => config.with_no_client_auth(),
+        };
+        let mut config = config.with_cert_resolver(certificates);
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Tls { config: Arc::new(config), verifier })
+        Ok(Tls { config: Arc::new(config), verifier, authorities })
     }
 
     pub(super) fn config(&self) -> Arc<ServerConfig> {
@@ -115,12 +120,26 @@ impl Tls {
             .map(|verifier| verifier.verify_client_cert(own, others, UnixTime::now()));
         match verdict {
             Some(Ok(_)) => Shown::Trusted(own.clone().into_owned()),
+            Some(Err(_)) if self.is_own_authority(own) => Shown::Trusted(own.clone().into_owned()),
             Some(Err(error)) => {
                 debug!(%error, "client certificate not trusted");
                 Shown::Untrusted
             }
             None => Shown::Untrusted,
         }
+    }
+
+    /// Whether a certificate is one of the authorities. Go trusts such a client without a chain,
+    /// so tools give one certificate both roles; whoever shows it has its key.
+    fn is_own_authority(&self, certificate: &CertificateDer<'_>) -> bool {
+        self.authorities.contains(certificate)
+            && X509Certificate::from_der(certificate).is_ok_and(|(_, certificate)| {
+                let usage = certificate.extended_key_usage();
+                certificate.validity().is_valid()
+                    && usage.is_ok_and(|usage| {
+                        usage.is_none_or(|usage| usage.value.any || usage.value.client_auth)
+                    })
+            })
     }
 }
 

@@ -33,6 +33,7 @@ pub(crate) fn server() -> Server {
         shutdown: CancellationToken::new(),
         audit: None,
         companions: Vec::new(),
+        admission: crate::admission::PluginSet::default(),
     })
 }
 

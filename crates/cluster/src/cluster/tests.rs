@@ -29,7 +29,14 @@ async fn create_namespace(cluster: &Cluster, name: &str) -> StatusCode {
 
 fn config(storage: Storage) -> Config {
     let controllers = kubewright_controllers::Names::all();
-    Config { storage, listen: None, clock: Clock::started_now(), controllers, audit: None }
+    Config {
+        storage,
+        listen: None,
+        clock: Clock::started_now(),
+        controllers,
+        audit: None,
+        terms: Terms::default(),
+    }
 }
 
 #[tokio::test]
@@ -68,10 +75,11 @@ async fn its_own_admin_is_let_in_over_tls() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
     let pki = Pki::in_memory(address.ip(), clock.now()).expect("keys");
-    let listen = Listen { listener, pki: pki.clone(), limits: Limits::default() };
+    let listen = Listen { listener, credentials: pki.clone().into(), limits: Limits::default() };
     let controllers = kubewright_controllers::Names::all();
     let (storage, listen, audit) = (Storage::Memory, Some(listen), None);
-    let config = Config { storage, listen, clock, controllers, audit };
+    let terms = Terms::default();
+    let config = Config { storage, listen, clock, controllers, audit, terms };
     let cluster = Cluster::start(config).await.expect("started");
 
     let as_admin = exchange(address, &pki, true).await;

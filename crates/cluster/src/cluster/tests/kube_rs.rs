@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use super::super::{Cluster, Config, Listen, Storage};
 use crate::kubeconfig::Access;
-use crate::{Clock, Pki};
+use crate::{Clock, Pki, Terms};
 
 /// Long enough for a machine under load: what is waited for is sure to come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -36,6 +36,7 @@ async fn kube_works_in_memory() {
         clock: Clock::System,
         controllers: kubewright_controllers::Names::all(),
         audit: None,
+        terms: Terms::default(),
     };
     let cluster = Cluster::start(config).await.expect("started");
     let admin = cluster.server().as_user(User::new("admin", [MASTERS.to_owned()]));
@@ -58,13 +59,14 @@ async fn kube_works_over_tls_with_the_kubeconfig_of_users() {
         user: &pki.admin,
     }
     .alone();
-    let listen = Listen { listener, pki, limits: Limits::default() };
+    let listen = Listen { listener, credentials: pki.into(), limits: Limits::default() };
     let config = Config {
         storage: Storage::Memory,
         listen: Some(listen),
         clock,
         controllers: kubewright_controllers::Names::all(),
         audit: None,
+        terms: Terms::default(),
     };
     let cluster = Cluster::start(config).await.expect("started");
 
