@@ -30,10 +30,18 @@ mod tests;
 use self::check::Checked;
 pub use self::declared::Declared;
 pub use self::escape::is_identifier;
-pub use self::program::{Program, Run};
+pub use self::program::{Composition, Named, Program, Run};
 pub use self::source::Issues;
 pub use self::types::{Object, Type};
-pub use self::value::{Data, Failure, Foreign, Outcome, Text, Val};
+pub use self::value::{Data, Failure, Foreign, Large, Outcome, Struct, Text, Val};
+
+/// What an expression may be made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    Plain,
+    /// It may also make objects and steps of JSON patches.
+    Patch,
+}
 
 /// An expression whose types are known.
 #[derive(Debug)]
@@ -44,7 +52,16 @@ pub struct Expression {
 impl Expression {
     /// Reads an expression that may refer to `variables`.
     pub fn check(text: &str, variables: &[(&str, Type)]) -> Result<Self, Issues> {
-        let checked = check::check(parse::parse(text)?, variables)?;
+        Self::check_in(Dialect::Plain, text, variables)
+    }
+
+    /// The same in another dialect.
+    pub fn check_in(
+        dialect: Dialect,
+        text: &str,
+        variables: &[(&str, Type)],
+    ) -> Result<Self, Issues> {
+        let checked = check::check(parse::parse(text)?, variables, dialect)?;
         lint::lint(&checked)?;
         Ok(Expression { checked })
     }

@@ -8,6 +8,8 @@
 
 mod certificates;
 mod default_class;
+#[expect(dead_code, reason = "conditions come first, policies use the rest")]
+pub(crate) mod expression;
 mod limit_ranger;
 mod namespace_lifecycle;
 mod node_taint;

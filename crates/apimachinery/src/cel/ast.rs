@@ -24,8 +24,10 @@ pub(super) enum Kind {
     Call(Call),
     List(Vec<Element>),
     Map(Vec<Entry>),
+    /// An object of a named type.
     Struct {
         type_name: Box<str>,
+        fields: Vec<Field>,
     },
     Fold(Box<Fold>),
     /// Stands for what could not be read; a complaint was made.
@@ -61,6 +63,15 @@ pub(super) struct Element {
 pub(super) struct Entry {
     pub(super) optional: bool,
     pub(super) key: Expr,
+    pub(super) value: Expr,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Field {
+    /// Of the field itself, which stands at its colon.
+    pub(super) id: Id,
+    pub(super) optional: bool,
+    pub(super) name: Box<str>,
     pub(super) value: Expr,
 }
 
@@ -113,7 +124,7 @@ impl Expr {
 
     pub(super) fn children<'e>(&'e self, visit: &mut dyn FnMut(&'e Expr)) {
         match &self.kind {
-            Kind::Literal(_) | Kind::Ident(_) | Kind::Struct { .. } | Kind::Broken => {}
+            Kind::Literal(_) | Kind::Ident(_) | Kind::Broken => {}
             Kind::Select { operand, .. } => visit(operand),
             Kind::Call(call) => {
                 call.target.iter().for_each(|target| visit(target));
@@ -124,6 +135,7 @@ impl Expr {
                 visit(&entry.key);
                 visit(&entry.value);
             }),
+            Kind::Struct { fields, .. } => fields.iter().for_each(|field| visit(&field.value)),
             Kind::Fold(fold) => {
                 let Fold { range, init, condition, step, result, .. } = &**fold;
                 [range, init, condition, step, result].into_iter().for_each(visit);

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::ast::{Call, Element, Entry, Expr, Fold, Id, Kind, Literal, operator};
-use super::function::{self, Overload};
+use super::Dialect;
+use super::ast::{Call, Element, Entry, Expr, Field, Fold, Id, Kind, Literal, operator};
+use super::function::{self, Overload, patch};
 use super::parse::Parsed;
 use super::source::{Issues, Source};
 use super::types::{Substitutions, Type, most_general};
@@ -30,7 +31,11 @@ impl Checked {
 }
 
 /// Checks a tree; `variables` are what it may refer to.
-pub(super) fn check(parsed: Parsed, variables: &[(&str, Type)]) -> Result<Checked, Issues> {
+pub(super) fn check(
+    parsed: Parsed,
+    variables: &[(&str, Type)],
+    dialect: Dialect,
+) -> Result<Checked, Issues> {
     let Parsed { mut expr, offsets, source } = parsed;
     let mut scopes: Vec<(Box<str>, Type)> = Vec::new();
     scopes.extend(variables.iter().map(|(name, type_)| (Box::from(*name), type_.clone())));
@@ -45,6 +50,7 @@ pub(super) fn check(parsed: Parsed, variables: &[(&str, Type)]) -> Result<Checke
         params: 0,
         issues: Issues::new(source.clone()),
         offsets: &offsets,
+        dialect,
     };
     checker.check(&mut expr);
     let Checker { mut types, overloads, type_names, variables, known, issues, .. } = checker;
@@ -69,6 +75,7 @@ struct Checker<'p> {
     params: usize,
     issues: Issues,
     offsets: &'p [u32],
+    dialect: Dialect,
 }
 
 impl Checker<'_> {
@@ -83,7 +90,7 @@ impl Checker<'_> {
             Kind::Call(_) => self.call(expr),
             Kind::List(elements) => self.list(elements),
             Kind::Map(entries) => self.map(entries),
-            Kind::Struct { type_name } => self.undeclared(expr.id, type_name),
+            Kind::Struct { type_name, fields } => self.structure(expr.id, type_name, fields),
             Kind::Fold(fold) => self.fold(fold),
             Kind::Broken => Type::Error,
         };
@@ -148,8 +155,8 @@ impl Checker<'_> {
         let (target, was_optional) = operand_type.unwrap_optional();
         let result = match target {
             Type::Map(_, value) => (**value).clone(),
-            Type::Object(object) => match object.fields.get(field) {
-                Some(type_) => type_.clone(),
+            Type::Object(object) => match object.field(field) {
+                Some(type_) => type_,
                 None => {
                     self.report(id, format!("undefined field '{field}'"));
                     Type::Error
@@ -187,7 +194,7 @@ impl Checker<'_> {
         }
         let Some(target) = &mut call.target else {
             let name = call.function.strip_prefix('.').unwrap_or(&call.function);
-            let candidates = function::find(name);
+            let candidates = self.functions(name);
             if candidates.is_empty() {
                 let name = call.function.clone();
                 return self.undeclared(id, &name);
@@ -198,7 +205,7 @@ impl Checker<'_> {
         if let Some(prefix) = target.qualified_name() {
             let name = format!("{prefix}.{}", call.function);
             let name = name.strip_prefix('.').unwrap_or(&name);
-            let candidates = function::find(name);
+            let candidates = self.functions(name);
             if !candidates.is_empty() {
                 call.function = name.into();
                 call.target = None;
@@ -206,12 +213,49 @@ impl Checker<'_> {
             }
         }
         self.check(target);
-        let candidates = function::find(&call.function);
+        let candidates = self.functions(&call.function);
         if candidates.is_empty() {
             let name = call.function.clone();
             return self.undeclared(id, &name);
         }
         self.resolve(id, candidates, call)
+    }
+
+    /// The overloads of a function that this dialect has.
+    fn functions(&self, name: &str) -> &'static [Overload] {
+        if patch::is_function(name) && self.dialect != Dialect::Patch {
+            return &[];
+        }
+        function::find(name)
+    }
+
+    /// An object of a type that the dialect can make.
+    fn structure(&mut self, id: Id, type_name: &str, fields: &mut [Field]) -> Type {
+        let made = match self.dialect {
+            Dialect::Patch => patch::type_named(type_name),
+            Dialect::Plain => None,
+        };
+        let Some(made) = made else { return self.undeclared(id, type_name) };
+        let Type::Object(object) = &made else { unreachable!("only objects have fields") };
+        for field in fields {
+            self.check(&mut field.value);
+            let found = self.unwrapped(&field.value, field.optional);
+            let Some(expected) = object.field(&field.name) else {
+                self.report(field.id, format!("undefined field '{}'", field.name));
+                continue;
+            };
+            if !self.known.unify(&expected, &found) {
+                let name = &field.name;
+                self.report(
+                    field.id,
+                    format!(
+                        "expected type of field '{name}' is '{expected}' but provided type is \
+                         '{found}'"
+                    ),
+                );
+            }
+        }
+        made
     }
 
     fn resolve(&mut self, id: Id, candidates: &'static [Overload], call: &Call) -> Type {

@@ -12,14 +12,15 @@ mod size;
 use std::collections::HashMap;
 
 use self::size::Size;
-use super::ast::{Call, Expr, Fold, Id, Kind, Literal, Purpose, operator};
+use super::ast::{Call, Expr, Field, Fold, Id, Kind, Literal, Purpose, operator};
 use super::check::Checked;
 use super::declared::{Declared, Shape};
 use super::types::Type;
 
-/// Making a list or a map.
+/// Making a list, a map or an object.
 pub(super) const LIST_COST: u64 = 10;
 pub(super) const MAP_COST: u64 = 30;
+pub(super) const STRUCT_COST: u64 = 40;
 /// Per character of a string that is looked through, and of a pattern.
 const STRING_FACTOR: f64 = 0.1;
 const PATTERN_FACTOR: f64 = 0.25;
@@ -139,9 +140,14 @@ impl Estimator<'_> {
                 self.entries.insert(expr.id, Entries { is_list: false, key, value });
                 cost
             }
-            Kind::Struct { .. } => 40,
+            Kind::Struct { fields, .. } => self.structure(fields),
             Kind::Fold(fold) => self.fold(expr, fold),
         }
+    }
+
+    fn structure(&mut self, fields: &[Field]) -> u64 {
+        let costs = fields.iter().map(|field| self.cost(&field.value));
+        costs.fold(STRUCT_COST, u64::saturating_add)
     }
 
     fn fold(&mut self, expr: &Expr, fold: &Fold) -> u64 {

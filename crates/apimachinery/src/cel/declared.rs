@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::escape;
-use super::types::{Object, Type};
+use super::types::Type;
 use super::value::Data;
 use crate::schema::{self, Constraints, Structural};
 
@@ -120,7 +120,7 @@ fn object(schema: &Structural, is_resource: bool, name: &str) -> Declared {
     }
     let types = fields.iter().map(|(name, field)| (name.clone(), field.type_.clone())).collect();
     Declared {
-        type_: Type::Object(Arc::new(Object { name: name.to_owned(), fields: types })),
+        type_: Type::object(name, types),
         elements_max: 0,
         bytes_min,
         shape: Shape::Object(fields),

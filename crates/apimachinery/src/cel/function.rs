@@ -1,6 +1,7 @@
 //! The functions of the language and of Kubernetes' libraries: their types, and what they do.
 //!
-//! The set is that of custom resources at 1.36. Signatures are written as text and read once.
+//! The set is that of custom resources at 1.36, and what only patches have. Signatures are written
+//! as text and read once.
 
 mod authorizer;
 pub(super) mod convert;
@@ -10,6 +11,7 @@ pub(super) mod named_format;
 pub(super) mod network;
 pub(super) mod operators;
 mod optional;
+pub(super) mod patch;
 mod quantity;
 pub(super) mod regex;
 pub(super) mod semver;
@@ -74,6 +76,7 @@ static FUNCTIONS: LazyLock<HashMap<&'static str, Vec<Overload>>> = LazyLock::new
     semver::declare(&mut table);
     named_format::declare(&mut table);
     authorizer::declare(&mut table);
+    patch::declare(&mut table);
     table.0
 });
 

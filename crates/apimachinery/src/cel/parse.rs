@@ -7,7 +7,7 @@
 mod literal;
 mod macros;
 
-use super::ast::{Call, Element, Entry, Expr, Id, Kind, Literal, operator};
+use super::ast::{Call, Element, Entry, Expr, Field, Id, Kind, Literal, operator};
 use super::escape;
 use super::lex::{self, Token, TokenKind};
 use super::source::{Issues, Source};
@@ -391,8 +391,7 @@ impl Parser {
         Ok(Expr { id, kind })
     }
 
-    /// `a.b{c: d}`, if that is what comes. No type in our environments has such a literal, so
-    /// its fields are read and dropped.
+    /// `a.b{c: d}`, if that is what comes.
     fn message(&mut self) -> Read<Option<Expr>> {
         let mut end = self.next + usize::from(self.at("."));
         let mut name = String::new();
@@ -412,20 +411,27 @@ impl Parser {
         }
         self.next = end;
         let id = self.take_id();
+        let mut fields = Vec::new();
         while !self.at("}") {
-            self.take_if("?");
+            let optional = self.take_if("?");
             if !matches!(self.peek(), TokenKind::Identifier | TokenKind::EscapedIdentifier) {
                 self.unwanted(false, "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}")?;
             }
-            self.next += 1;
+            let field = self.take();
+            if field.kind == TokenKind::EscapedIdentifier {
+                self.issues.report(field.offset, "unsupported syntax: '`'");
+            }
+            let colon = self.tokens[self.next].offset;
             self.expect(":")?;
-            self.expr()?;
+            let id = self.id_at(colon);
+            fields.push(Field { id, optional, name: field.text, value: self.expr()? });
             if !self.take_if(",") {
                 break;
             }
         }
         self.expect("}")?;
-        Ok(Some(Expr { id, kind: Kind::Struct { type_name: name.into() } }))
+        self.heights[id] = self.height_of(fields.iter().map(|field| &field.value)) + 1;
+        Ok(Some(Expr { id, kind: Kind::Struct { type_name: name.into(), fields } }))
     }
 
     fn literal(&mut self) -> Expr {

@@ -1,8 +1,10 @@
 //! Expressions prepared to run.
 
+mod composition;
 mod eval;
 mod plan;
 
+pub use self::composition::{Composition, Named};
 use self::eval::Frame;
 use super::check::Checked;
 use super::function::Overload;
@@ -37,7 +39,22 @@ impl Program {
     /// Runs with values for the variables, in the order they were given when it was made. Ends
     /// with a failure as soon as it costs more than `cost_max`.
     pub fn run<'v>(&'v self, variables: Vec<Outcome<'v>>, cost_max: u64) -> Run<'v> {
-        let mut frame = Frame::new(variables, self.n_slots, cost_max);
+        self.run_in(variables, cost_max, None)
+    }
+
+    /// Runs with the values that a composition was made with.
+    pub fn run_composed<'v>(&'v self, composition: &mut Composition<'v>) -> Run<'v> {
+        let (values, cost_max) = (composition.values.clone(), composition.cost_max);
+        self.run_in(values, cost_max, Some(composition))
+    }
+
+    fn run_in<'v>(
+        &'v self,
+        variables: Vec<Outcome<'v>>,
+        cost_max: u64,
+        composition: Option<&mut Composition<'v>>,
+    ) -> Run<'v> {
+        let mut frame = Frame::new(variables, self.n_slots, cost_max, composition);
         let outcome = frame.eval(&self.root);
         Run { outcome, cost: frame.cost() }
     }
@@ -74,6 +91,10 @@ enum Node {
     Call(Box<Call>),
     List(Box<[(bool, Node)]>),
     Map(Box<[(bool, Node, Node)]>),
+    Struct {
+        type_name: Box<str>,
+        fields: Box<[(bool, Box<str>, Node)]>,
+    },
     Fold(Box<Fold>),
 }
 

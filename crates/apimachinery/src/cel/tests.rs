@@ -251,3 +251,86 @@ fn hostile_texts_end_in_a_verdict() {
         }
     });
 }
+
+/// Runs an expression over JSON without a schema, and named expressions; the result as JSON, what
+/// it cost, and what the named ones cost.
+fn check_composed(object: &Value, named: &[(&str, &str)], text: &str, expected: &str) {
+    const NAMES: [&str; 2] = ["object", "variables"];
+    let fields = named.iter().map(|(name, _)| ((*name).into(), Type::Dyn)).collect();
+    let variables =
+        [("object", Type::Dyn), ("variables", Type::object("kubernetes.variables", fields))];
+    let program = |text: &str| {
+        let expression =
+            Expression::check_in(Dialect::Patch, text, &variables).map_err(|e| e.to_string())?;
+        expression.program(&NAMES).map_err(|e| e.to_string())
+    };
+    let compile =
+        |(name, text): &(&str, &str)| Named { name: (*name).into(), program: program(text) };
+    let named: Vec<Named> = named.iter().map(compile).collect();
+    let found = match program(text) {
+        Err(why) => why,
+        Ok(program) => {
+            let values = vec![Ok(Val::of_json(object)), Ok(Val::Composed)];
+            let mut composition = Composition::new(&named, values, 10_000);
+            let run = program.run_composed(&mut composition);
+            let shown = match run.outcome {
+                Ok(value) => {
+                    value.to_json(Large::Number).map_or_else(|e| e, |json| json.to_string())
+                }
+                Err(failure) => failure.to_string(),
+            };
+            format!("{shown} for {} and {}", run.cost, composition.take_cost())
+        }
+    };
+    assert_eq!(found, expected, "{text}");
+}
+
+#[test]
+fn objects_without_a_schema_are_what_they_are() {
+    let object =
+        json!({"a": null, "n": [1, 2.5, "x"], "at": "2020-01-01T00:00:00Z", "m": {"k": 1}});
+    check_composed(&object, &[], "has(object.a) && object.a == null", "true for 4 and 0");
+    check_composed(&object, &[], "object.n[0] == 1 && object.n[1] > 2", "true for 8 and 0");
+    check_composed(&object, &[], "object.at == '2020-01-01T00:00:00Z'", "true for 4 and 0");
+    check_composed(&object, &[], "object.m", "{\"k\":1} for 2 and 0");
+    check_composed(&object, &[], "object.m.all(k, k == 'k')", "true for 8 and 0");
+    check_composed(&object, &[], "object.nothing", "no such key: nothing for 2 and 0");
+}
+
+#[test]
+fn named_expressions_are_computed_once_when_asked_for() {
+    let named = [
+        ("one", "1 + 0"),
+        ("two", "variables.one + variables.one"),
+        ("bad", "object.nothing"),
+        ("worse", "variables.bad"),
+        ("unread", "1 +"),
+    ];
+    let check = |text: &str, expected: &str| check_composed(&json!({}), &named, text, expected);
+    check("1 == 1", "true for 1 and 0");
+    check("variables.two + variables.two", "4 for 5 and 6");
+    check("has(variables.one)", "true for 1 and 1");
+    check(
+        "variables.worse",
+        "composited variable \"worse\" fails to evaluate: composited variable \"bad\" fails to \
+         evaluate: no such key: nothing for 2 and 4",
+    );
+    check("variables.bad == 1 || true", "true for 3 and 2");
+}
+
+#[test]
+fn patches_are_made_of_objects_and_steps() {
+    let check =
+        |text: &str, expected: &str| check_composed(&json!({"l": {"a": "b"}}), &[], text, expected);
+    check(
+        "Object{spec: Object.spec{a: 1, l: object.l}}",
+        r#"{"spec":{"a":1,"l":{"a":"b"}}} for 82 and 0"#,
+    );
+    check("Object{?a: object.?x, ?b: optional.of(1)}", r#"{"b":1} for 42 and 0"#);
+    check("jsonpatch.escapeKey('a/b~c')", r#""a~1b~0c" for 1 and 0"#);
+    check("JSONPatch{op: 'add'}.op", r#""add" for 42 and 0"#);
+    check(
+        "JSONPatch{op: object.l}",
+        "unexpected type map for JSONPatchType 'op' field for 42 and 0",
+    );
+}

@@ -35,6 +35,16 @@ pub enum Type {
 pub struct Object {
     pub name: String,
     pub fields: BTreeMap<Box<str>, Type>,
+    /// Whether it has all other fields as well, of which nothing is known.
+    pub is_open: bool,
+}
+
+impl Object {
+    /// The type of a field, if there is such a field.
+    pub(super) fn field(&self, name: &str) -> Option<Type> {
+        let declared = self.fields.get(name).cloned();
+        declared.or_else(|| self.is_open.then_some(Type::Dyn))
+    }
 }
 
 impl PartialEq for Object {
@@ -59,8 +69,13 @@ impl Type {
     }
 
     /// An object nobody looks into.
-    pub(super) fn named(name: &str) -> Self {
-        Type::Object(Arc::new(Object { name: name.to_owned(), fields: BTreeMap::new() }))
+    pub fn named(name: &str) -> Self {
+        Type::object(name, BTreeMap::new())
+    }
+
+    /// An object with these fields and no others.
+    pub fn object(name: impl Into<String>, fields: BTreeMap<Box<str>, Type>) -> Self {
+        Type::Object(Arc::new(Object { name: name.into(), fields, is_open: false }))
     }
 
     /// What an optional may hold, and whether it is one.
@@ -85,6 +100,23 @@ impl Type {
             self,
             Type::Opaque(..) | Type::Object(_) | Type::Duration | Type::Timestamp | Type::Null
         )
+    }
+
+    /// The name by which values are told apart, with parameters.
+    pub fn full_name(&self) -> String {
+        let full_names = |types: &[&Type]| {
+            let names: Vec<_> = types.iter().map(|type_| type_.full_name()).collect();
+            format!("{}({})", self.name(), names.join(", "))
+        };
+        match self {
+            Type::List(item) => full_names(&[item]),
+            Type::Map(key, value) => full_names(&[key, value]),
+            Type::Type(Some(inner)) => full_names(&[inner]),
+            Type::Opaque(_, params) if !params.is_empty() => {
+                full_names(&params.iter().collect::<Vec<_>>())
+            }
+            other => other.name().to_owned(),
+        }
     }
 
     /// The name without parameters.

@@ -7,7 +7,9 @@
 mod adapt;
 mod bucket;
 mod equality;
+mod json;
 mod list;
+mod made;
 mod map;
 mod moment;
 
@@ -21,7 +23,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use self::adapt::Data;
+pub use self::json::Large;
 pub(super) use self::list::{Items, List, ListKind};
+pub use self::made::Struct;
 pub(super) use self::map::{BuiltMap, Map};
 pub(super) use self::moment::{Timestamp, Zone};
 use super::function::named_format::NamedFormat;
@@ -60,6 +64,12 @@ pub enum Val<'v> {
     Format(&'static NamedFormat),
     /// What `x-kubernetes-preserve-unknown-fields` kept; it can only be compared.
     Preserved(&'v Value),
+    /// An object of a type that the expression named.
+    Struct(Arc<Struct<'v>>),
+    /// Through which named expressions are found, see [`Composition`].
+    ///
+    /// [`Composition`]: super::Composition
+    Composed,
     /// A value that somebody outside this module answers for.
     Foreign(Arc<dyn Foreign>),
 }
@@ -169,6 +179,8 @@ impl<'v> Val<'v> {
             Val::Semver(_) => "kubernetes.Semver",
             Val::Format(_) => "kubernetes.NamedFormat",
             Val::Preserved(_) => "unknown",
+            Val::Struct(made) => made.kind(),
+            Val::Composed => "kubernetes.variables",
             Val::Foreign(foreign) => foreign.type_name(),
         }
     }
@@ -233,6 +245,7 @@ impl<'v> Val<'v> {
             Val::List(list) => list.is_built() && list.len() == 0,
             Val::Map(map) => map.is_built() && map.len() == 0,
             Val::Optional(inner) => inner.is_none(),
+            Val::Struct(made) => made.is_empty(),
             _ => false,
         }
     }

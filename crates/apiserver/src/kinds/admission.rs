@@ -9,6 +9,7 @@ use kubewright_apimachinery::selector::label::Leniency;
 use serde_json::{Value, json};
 
 use super::{check, edit};
+use crate::admission::expression::{self, Environment, Mistake, Wants};
 
 pub(super) const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
 pub(super) const MATCH_POLICIES: [&str; 2] = ["Equivalent", "Exact"];
@@ -126,7 +127,31 @@ fn check_resources(resources: &[String], at: &Path<'_>) -> Vec<Error> {
     errors
 }
 
-pub(super) fn check_conditions(conditions: &[MatchCondition], at: &Path<'_>) -> Vec<Error> {
+/// An expression that must compile, and be of the right type.
+pub(super) fn check_expression(
+    text: &str,
+    wants: Wants,
+    environment: &Environment,
+    at: &Path<'_>,
+) -> Option<Error> {
+    let mistake = expression::compile(text, wants, environment).err()?;
+    Some(mistaken(mistake, text, at))
+}
+
+/// What is wrong with an expression, as an error about where it stands.
+pub(super) fn mistaken(mistake: Mistake, shown: &str, at: &Path<'_>) -> Error {
+    match mistake {
+        Mistake::Invalid(why) => Error::invalid(at, shown, why),
+        Mistake::Internal(why) => Error::internal(at, why),
+    }
+}
+
+pub(super) fn check_conditions(
+    conditions: &[MatchCondition],
+    has_params: bool,
+    at: &Path<'_>,
+) -> Vec<Error> {
+    let environment = Environment::new(has_params);
     let mut errors = Vec::new();
     if conditions.len() > CONDITIONS_MAX {
         errors.push(Error::too_many(at, conditions.len(), CONDITIONS_MAX));
@@ -134,9 +159,12 @@ pub(super) fn check_conditions(conditions: &[MatchCondition], at: &Path<'_>) -> 
     let mut names = HashSet::new();
     for (index, condition) in conditions.iter().enumerate() {
         let at = at.index(index);
-        let name_at = at.child("name");
-        if condition.expression.trim().is_empty() {
-            errors.push(Error::required(&at.child("expression"), ""));
+        let (name_at, expression_at) = (at.child("name"), at.child("expression"));
+        match condition.expression.as_str() {
+            blank if blank.trim().is_empty() => errors.push(Error::required(&expression_at, "")),
+            text => {
+                errors.extend(check_expression(text, Wants::Bool, &environment, &expression_at))
+            }
         }
         if condition.name.is_empty() {
             errors.push(Error::required(&name_at, ""));

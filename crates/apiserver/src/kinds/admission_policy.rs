@@ -1,6 +1,4 @@
 //! Policies of admission.
-//!
-//! Expressions are looked at only as far as they must not be empty: they are not compiled.
 
 pub(super) mod binding;
 
@@ -19,6 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Context, Part, Rules, admission, check, condition, edit, typed};
+use crate::admission::expression::{self, Environment, Wants};
 
 const AUDIT_ANNOTATIONS_MAX: usize = 20;
 const AUDIT_EXPRESSION_BYTES_MAX: usize = 5 << 10;
@@ -90,7 +89,12 @@ fn check_validating(object: &Value, old: Option<&Value>) -> Vec<Error> {
     let policy: ValidatingAdmissionPolicy = typed(object);
     let spec = policy.spec.unwrap_or_default();
     let at = Path::new("spec");
-    let mut errors = check_policy(object, old, &[], &at);
+    let mut environment = Environment::new(spec.param_kind.is_some());
+    let has_variables = spec.variables.as_ref().is_some_and(|variables| !variables.is_empty());
+    if has_variables {
+        environment = environment.with_variables();
+    }
+    let mut errors = check_policy(object, old, &[], &mut environment, &at);
     let validations = spec.validations.unwrap_or_default();
     let annotations = spec.audit_annotations.unwrap_or_default();
     let (validations_at, annotations_at) = (at.child("validations"), at.child("auditAnnotations"));
@@ -101,10 +105,11 @@ fn check_validating(object: &Value, old: Option<&Value>) -> Vec<Error> {
         return errors;
     }
     for (index, validation) in validations.iter().enumerate() {
-        errors.extend(check_validation(validation, &validations_at.index(index)));
+        let at = validations_at.index(index);
+        errors.extend(check_validation(validation, &environment, &at));
     }
     let name = policy.metadata.name.unwrap_or_default();
-    errors.extend(check_annotations(&annotations, &name, &annotations_at));
+    errors.extend(check_annotations(&annotations, &name, &environment, &annotations_at));
     errors
 }
 
@@ -112,14 +117,15 @@ fn check_mutating(object: &Value, old: Option<&Value>) -> Vec<Error> {
     let policy: MutatingAdmissionPolicy = typed(object);
     let spec = policy.spec.unwrap_or_default();
     let at = Path::new("spec");
-    let mut errors = check_policy(object, old, &MUTABLE_OPERATIONS, &at);
+    let mut environment = Environment::new(spec.param_kind.is_some()).with_variables();
+    let mut errors = check_policy(object, old, &MUTABLE_OPERATIONS, &mut environment, &at);
     let mutations = spec.mutations.unwrap_or_default();
     let mutations_at = at.child("mutations");
     if mutations.is_empty() {
         errors.push(Error::required(&mutations_at, "mutations must contain at least one item"));
     }
     for (index, mutation) in mutations.iter().enumerate() {
-        errors.extend(check_mutation(mutation, &mutations_at.index(index)));
+        errors.extend(check_mutation(mutation, &environment, &mutations_at.index(index)));
     }
     errors.extend(check::required_one_of(
         &at.child("reinvocationPolicy"),
@@ -149,10 +155,12 @@ fn conditions_changed(object: &Value, old: Option<&Value>) -> bool {
     })
 }
 
+/// Checks what both kinds of policies say; `environment` learns the names of variables.
 fn check_policy(
     object: &Value,
     old: Option<&Value>,
     operations: &[&str],
+    environment: &mut Environment,
     at: &Path<'_>,
 ) -> Vec<Error> {
     let policy: Policy = typed::<Option<_>>(&object["spec"]).unwrap_or_default();
@@ -180,11 +188,11 @@ fn check_policy(
     if conditions_changed(object, old) {
         let at = at.child("matchConditions");
         let conditions = check::list(&policy.match_conditions);
-        errors.extend(admission::check_conditions(conditions, &at));
+        errors.extend(admission::check_conditions(conditions, policy.param_kind.is_some(), &at));
     }
     let variables_at = at.child("variables");
     for (index, variable) in policy.variables.iter().flatten().enumerate() {
-        errors.extend(check_variable(variable, &variables_at.index(index)));
+        errors.extend(check_variable(variable, environment, &variables_at.index(index)));
     }
     errors
 }
@@ -297,7 +305,7 @@ fn check_operations(matches: &MatchResources, allowed: &[&str], at: &Path<'_>) -
         .collect()
 }
 
-fn check_variable(variable: &Variable, at: &Path<'_>) -> Vec<Error> {
+fn check_variable(variable: &Variable, environment: &mut Environment, at: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
     let name_at = at.child("name");
     if variable.name.trim().is_empty() {
@@ -308,19 +316,45 @@ fn check_variable(variable: &Variable, at: &Path<'_>) -> Vec<Error> {
     }
     if variable.expression.trim().is_empty() {
         errors.push(Error::required(&at.child("expression"), "expression is not specified"));
+        return errors;
+    }
+    let (name, text) = (variable.name.as_str(), variable.expression.as_str());
+    if let Err(mistake) = expression::compile_variable(name, text, environment) {
+        errors.push(admission::mistaken(mistake, text, &at.child("expression")));
     }
     errors
 }
 
-fn check_validation(validation: &Validation, at: &Path<'_>) -> Vec<Error> {
+fn check_validation(
+    validation: &Validation,
+    environment: &Environment,
+    at: &Path<'_>,
+) -> Vec<Error> {
     let mut errors = Vec::new();
-    if validation.expression.trim().is_empty() {
-        errors.push(Error::required(&at.child("expression"), "expression is not specified"));
+    let expression_at = at.child("expression");
+    match validation.expression.as_str() {
+        blank if blank.trim().is_empty() => {
+            errors.push(Error::required(&expression_at, "expression is not specified"));
+        }
+        text => errors.extend(admission::check_expression(
+            text,
+            Wants::Bool,
+            environment,
+            &expression_at,
+        )),
     }
     let is_blank = |text: &str| !text.is_empty() && text.trim().is_empty();
     let blank = "must be non-empty if specified";
-    if let Some(text) = validation.message_expression.as_deref().filter(|text| is_blank(text)) {
-        errors.push(Error::invalid(&at.child("messageExpression"), text, blank));
+    let expression_at = at.child("messageExpression");
+    match validation.message_expression.as_deref().unwrap_or_default() {
+        "" => {}
+        text if is_blank(text) => errors.push(Error::invalid(&expression_at, text, blank)),
+        text => errors.extend(admission::check_expression(
+            text,
+            Wants::Text,
+            &environment.without_authorizer(),
+            &expression_at,
+        )),
     }
     let message = validation.message.as_deref().unwrap_or_default();
     if is_blank(message) {
@@ -337,7 +371,12 @@ fn check_validation(validation: &Validation, at: &Path<'_>) -> Vec<Error> {
     errors
 }
 
-fn check_annotations(annotations: &[AuditAnnotation], name: &str, at: &Path<'_>) -> Vec<Error> {
+fn check_annotations(
+    annotations: &[AuditAnnotation],
+    name: &str,
+    environment: &Environment,
+    at: &Path<'_>,
+) -> Vec<Error> {
     let mut errors = Vec::new();
     if annotations.len() > AUDIT_ANNOTATIONS_MAX {
         let shown: Vec<Value> = annotations
@@ -359,12 +398,15 @@ fn check_annotations(annotations: &[AuditAnnotation], name: &str, at: &Path<'_>)
             errors.extend(check::qualified_name(&key_at, &full));
         }
         let expression_at = at.child("valueExpression");
-        let expression = annotation.value_expression.trim();
-        if expression.is_empty() {
+        let text = annotation.value_expression.trim();
+        if text.is_empty() {
             errors.push(Error::required(&expression_at, "valueExpression is not specified"));
-        } else if expression.len() > AUDIT_EXPRESSION_BYTES_MAX {
+        } else if text.len() > AUDIT_EXPRESSION_BYTES_MAX {
             let problem = format!("must not exceed {AUDIT_EXPRESSION_BYTES_MAX} bytes in length");
             errors.push(Error::required(&expression_at, problem));
+        } else if let Err(mistake) = expression::compile(text, Wants::TextOrNull, environment) {
+            let shown = &annotation.value_expression;
+            errors.push(admission::mistaken(mistake, shown, &expression_at));
         }
         if !keys.insert(&annotation.key) {
             errors.push(Error::duplicate(&key_at, annotation.key.as_str()));
@@ -373,17 +415,20 @@ fn check_annotations(annotations: &[AuditAnnotation], name: &str, at: &Path<'_>)
     errors
 }
 
-fn check_mutation(mutation: &Mutation, at: &Path<'_>) -> Vec<Error> {
+fn check_mutation(mutation: &Mutation, environment: &Environment, at: &Path<'_>) -> Vec<Error> {
     let (apply_at, patch_at) = (at.child("applyConfiguration"), at.child("jsonPatch"));
     let type_at = at.child("patchType");
     let apply = mutation.apply_configuration.as_ref().map(|apply| apply.expression.as_deref());
     let patch = mutation.json_patch.as_ref().map(|patch| patch.expression.as_deref());
-    let (wanted, wanted_at, other, other_at, other_shown) = match mutation.patch_type.as_str() {
-        "" => return vec![Error::required(&type_at, "")],
-        "JSONPatch" => (patch, &patch_at, apply, &apply_at, "{applyConfiguration}"),
-        "ApplyConfiguration" => (apply, &apply_at, patch, &patch_at, "{jsonPatch}"),
-        unknown => return vec![Error::not_supported(&type_at, unknown, &PATCH_TYPES)],
-    };
+    let apply = (apply, &apply_at, "{applyConfiguration}");
+    let patch = (patch, &patch_at, "{jsonPatch}");
+    let ((wanted, wanted_at, _), wants, (other, other_at, other_shown)) =
+        match mutation.patch_type.as_str() {
+            "" => return vec![Error::required(&type_at, "")],
+            "JSONPatch" => (patch, Wants::Patch, apply),
+            "ApplyConfiguration" => (apply, Wants::Object, patch),
+            unknown => return vec![Error::not_supported(&type_at, unknown, &PATCH_TYPES)],
+        };
     let patch_type = &mutation.patch_type;
     let mut errors = Vec::new();
     match wanted {
@@ -391,10 +436,18 @@ fn check_mutation(mutation: &Mutation, at: &Path<'_>) -> Vec<Error> {
             let problem = format!("must be specified when patchType is {patch_type}");
             errors.push(Error::required(wanted_at, problem));
         }
-        Some(expression) if expression.unwrap_or_default().trim().is_empty() => {
-            errors.push(Error::required(&wanted_at.child("expression"), ""));
+        Some(expression) => {
+            let expression_at = wanted_at.child("expression");
+            match expression.unwrap_or_default().trim() {
+                "" => errors.push(Error::required(&expression_at, "")),
+                text => errors.extend(admission::check_expression(
+                    text,
+                    wants,
+                    environment,
+                    &expression_at,
+                )),
+            }
         }
-        Some(_) => {}
     }
     if other.is_some() {
         let problem = format!("must not be specified when patchType is {patch_type}");

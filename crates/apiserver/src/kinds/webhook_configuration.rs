@@ -172,7 +172,7 @@ fn check_webhook(webhook: &MutatingWebhook, strictness: Strictness, at: &Path<'_
     errors.extend(crd::validate_client_config(&place(webhook), &at.child("clientConfig")));
     if strictness.match_conditions {
         let conditions = webhook.match_conditions.as_deref().unwrap_or_default();
-        errors.extend(admission::check_conditions(conditions, &at.child("matchConditions")));
+        errors.extend(admission::check_conditions(conditions, false, &at.child("matchConditions")));
     }
     errors
 }

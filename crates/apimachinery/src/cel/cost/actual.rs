@@ -68,7 +68,9 @@ fn library(
             LIST_COST + scale(selector, STRING_FACTOR) + scale(scale(selector, 0.5), 50.0)
         }
         "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => traversal(args.first()?),
-        "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" => traversed(0)?,
+        "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "jsonpatch.escapeKey" => {
+            traversed(0)?
+        }
         "replace" | "split" => scale(length(0)?, 2.0 * STRING_FACTOR),
         "join" => scale(result.and_then(Val::size).unwrap_or(1), 2.0 * STRING_FACTOR),
         "find" | "findAll" => matching(length(0)?, length(1)?),

@@ -116,7 +116,7 @@ fn library(
             };
             cost(size.max.saturating_mul(each))
         }
-        "url" => sized(first?.cost(STRING_FACTOR), first?),
+        "url" | "jsonpatch.escapeKey" => sized(first?.cost(STRING_FACTOR), first?),
         "lowerAscii" | "upperAscii" | "substring" | "trim" => {
             let size = target?.size_or_unknown();
             sized(size.cost(STRING_FACTOR), size)

@@ -173,7 +173,7 @@ fn to_timestamp<'v>(args: &[Val<'v>]) -> Outcome<'v> {
     })
 }
 
-pub(super) fn to_string<'v>(args: &[Val<'v>]) -> Outcome<'v> {
+pub(in crate::cel) fn to_string<'v>(args: &[Val<'v>]) -> Outcome<'v> {
     Ok(match &args[0] {
         Val::String(_) => args[0].clone(),
         Val::Bool(value) => Val::text(value.to_string()),

@@ -6,13 +6,14 @@
 
 mod fold;
 
-use super::{Call, Node, Select};
-use crate::cel::cost::{LIST_COST, MAP_COST, actual};
+use super::{Call, Composition, Node, Select};
+use crate::cel::cost::{LIST_COST, MAP_COST, STRUCT_COST, actual};
 use crate::cel::function::{self, Body, regex};
-use crate::cel::value::{BuiltMap, Failure, Map, Number, Outcome, Val};
+use crate::cel::value::{BuiltMap, Failure, Map, Number, Outcome, Struct, Val};
 
-pub(super) struct Frame<'v> {
+pub(super) struct Frame<'f, 'v> {
     slots: Vec<Slot<'v>>,
+    composition: Option<&'f mut Composition<'v>>,
     cost: u64,
     cost_max: u64,
 }
@@ -24,11 +25,16 @@ enum Slot<'v> {
     Deferred(&'v Node),
 }
 
-impl<'v> Frame<'v> {
-    pub(super) fn new(values: Vec<Outcome<'v>>, n_slots: usize, cost_max: u64) -> Self {
+impl<'f, 'v> Frame<'f, 'v> {
+    pub(super) fn new(
+        values: Vec<Outcome<'v>>,
+        n_slots: usize,
+        cost_max: u64,
+        composition: Option<&'f mut Composition<'v>>,
+    ) -> Self {
         let mut slots: Vec<Slot<'v>> = values.into_iter().map(Slot::Value).collect();
         slots.resize_with(n_slots, || Slot::Value(Ok(Val::Null)));
-        Frame { slots, cost: 0, cost_max }
+        Frame { slots, composition, cost: 0, cost_max }
     }
 
     pub(super) fn cost(&self) -> u64 {
@@ -56,6 +62,7 @@ impl<'v> Frame<'v> {
             Node::Call(call) => self.call(call),
             Node::List(elements) => self.list(elements),
             Node::Map(entries) => self.map(entries),
+            Node::Struct { type_name, fields } => self.structure(type_name, fields),
             Node::Fold(fold) => self.fold(fold),
             _ => unreachable!("places were treated before"),
         }
@@ -120,6 +127,8 @@ impl<'v> Frame<'v> {
         };
         let found = match &operand {
             Val::Map(map) => map.find_text(field),
+            Val::Struct(made) => Ok(made.field(field).cloned()),
+            Val::Composed => self.composed(field),
             Val::List(_) => Err(Failure::new("unsupported index type 'string' in list")),
             _ => Ok(None),
         };
@@ -152,6 +161,10 @@ impl<'v> Frame<'v> {
         let found = key.and_then(|key| {
             let found = match &operand {
                 Val::Map(map) => map.find(&key)?,
+                Val::Composed => match &key {
+                    Val::String(name) => self.composed(name)?,
+                    _ => return Err(Failure::NO_SUCH_OVERLOAD),
+                },
                 Val::List(list) => {
                     let at = position(&key)?.filter(|at| *at < list.len());
                     at.map(|at| list.at(at)).transpose()?
@@ -172,6 +185,14 @@ impl<'v> Frame<'v> {
                 Val::List(_) => format!("index out of bounds: {key}"),
                 _ => format!("no such key: {key}"),
             })),
+        }
+    }
+
+    /// The value of a named expression.
+    fn composed(&mut self, name: &str) -> Result<Option<Val<'v>>, Failure> {
+        match &mut self.composition {
+            Some(composition) => composition.find(name),
+            None => Ok(None),
         }
     }
 
@@ -265,6 +286,36 @@ impl<'v> Frame<'v> {
         let map = self.entries(entries);
         self.charge(MAP_COST)?;
         map.map(|map| Val::Map(Map::Built(map.into())))
+    }
+
+    fn structure(
+        &mut self,
+        type_name: &'v str,
+        fields: &'v [(bool, Box<str>, Node)],
+    ) -> Outcome<'v> {
+        let made = self.fields(fields).and_then(|fields| Struct::new(type_name, fields));
+        self.charge(STRUCT_COST)?;
+        made.map(|made| Val::Struct(made.into()))
+    }
+
+    fn fields(
+        &mut self,
+        fields: &'v [(bool, Box<str>, Node)],
+    ) -> Result<Vec<(&'v str, Val<'v>)>, Failure> {
+        let mut values = Vec::with_capacity(fields.len());
+        for (optional, name, value) in fields {
+            match self.eval(value)? {
+                Val::Optional(Some(value)) if *optional => values.push((&**name, (*value).clone())),
+                Val::Optional(None) if *optional => {}
+                other if *optional => {
+                    return Err(Failure::new(format!(
+                        "cannot initialize optional entry '{name}' from non-optional value {other}"
+                    )));
+                }
+                value => values.push((&**name, value)),
+            }
+        }
+        Ok(values)
     }
 
     fn entries(&mut self, entries: &'v [(bool, Node, Node)]) -> Result<BuiltMap<'v>, Failure> {

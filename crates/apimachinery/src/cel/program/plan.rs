@@ -4,7 +4,7 @@
 //! `int('x')` does not come into being.
 
 use super::{Call, Fold, FoldBody, Node, Select};
-use crate::cel::ast::{self, Expr, Kind, Purpose, operator};
+use crate::cel::ast::{self, Expr, Field, Kind, Purpose, operator};
 use crate::cel::check::Checked;
 use crate::cel::function::{self, Body, Overload, regex};
 use crate::cel::lint::to_val;
@@ -55,9 +55,18 @@ impl Planner<'_> {
                 }
                 map(nodes)
             }
+            Kind::Struct { type_name, fields } => self.structure(type_name, fields),
             Kind::Fold(fold) => self.fold(fold).map(|fold| Node::Fold(Box::new(fold))),
             _ => self.leaf(expr),
         }
+    }
+
+    fn structure(&mut self, type_name: &str, fields: &[Field]) -> Result<Node, Failure> {
+        let mut nodes = Vec::with_capacity(fields.len());
+        for field in fields {
+            nodes.push((field.optional, field.name.clone(), self.node(&field.value)?));
+        }
+        Ok(Node::Struct { type_name: type_name.into(), fields: nodes.into() })
     }
 
     fn boxed(&mut self, expr: &Expr) -> Result<Box<Node>, Failure> {
@@ -71,7 +80,6 @@ impl Planner<'_> {
                 Ok(Node::Constant(Val::Type(type_name(name)?)))
             }
             Kind::Ident(name) => self.variable(name),
-            Kind::Struct { type_name } => Err(Failure::new(format!("unknown type: {type_name}"))),
             _ => unreachable!("only whole trees are checked, and others are treated before"),
         }
     }

@@ -40,6 +40,7 @@ impl<'v> Val<'v> {
             }
             (Val::Semver(a), Val::Semver(b)) => a.compare(b).is_eq(),
             (Val::Format(a), Val::Format(b)) => a.name == b.name,
+            (Val::Struct(a), Val::Struct(b)) => a.equals(b),
             (Val::Preserved(a), other) => is_native(a, other),
             (Val::List(list), _) if !list.is_built() => return None,
             (Val::Map(map), _) if !map.is_built() => return None,
@@ -49,7 +50,9 @@ impl<'v> Val<'v> {
                 | Val::Url(_)
                 | Val::Quantity { .. }
                 | Val::Semver(_)
-                | Val::Format(_),
+                | Val::Format(_)
+                | Val::Composed
+                | Val::Foreign(_),
                 _,
             ) => return None,
             _ => false,

@@ -17,14 +17,19 @@ pub struct List<'v> {
 
 #[derive(Clone)]
 pub(in crate::cel) enum Items<'v> {
-    Json { items: &'v [Value], schema: &'v Structural },
+    Json {
+        items: &'v [Value],
+        schema: &'v Structural,
+    },
+    /// Of an object that has no schema.
+    Plain(&'v [Value]),
     Built(Arc<Vec<Val<'v>>>),
 }
 
 /// What the schema says about the items; it matters when lists are compared or joined.
 #[derive(Clone, Copy)]
 pub(in crate::cel) enum ListKind<'v> {
-    /// Made by an expression.
+    /// Made by an expression, or of an object that has no schema.
     Made,
     Atomic,
     Set,
@@ -42,7 +47,7 @@ impl<'v> List<'v> {
 
     pub(in crate::cel) fn len(&self) -> usize {
         match &self.items {
-            Items::Json { items, .. } => items.len(),
+            Items::Json { items, .. } | Items::Plain(items) => items.len(),
             Items::Built(items) => items.len(),
         }
     }
@@ -51,6 +56,7 @@ impl<'v> List<'v> {
     pub(in crate::cel) fn at(&self, index: usize) -> Outcome<'v> {
         match &self.items {
             Items::Json { items, schema } => adapt::value(&items[index], schema),
+            Items::Plain(items) => Ok(Val::of_json(&items[index])),
             Items::Built(items) => Ok(items[index].clone()),
         }
     }

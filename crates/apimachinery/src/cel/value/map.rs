@@ -28,6 +28,8 @@ pub enum Map<'v> {
     Unknown {
         map: &'v Json,
     },
+    /// A piece of an object that has no schema.
+    Plain(&'v Json),
     Built(Arc<BuiltMap<'v>>),
 }
 
@@ -107,7 +109,7 @@ fn unsupported_key(key: &Val<'_>) -> Failure {
 
 impl<'v> Map<'v> {
     pub(in crate::cel) fn is_built(&self) -> bool {
-        matches!(self, Map::Built(_))
+        matches!(self, Map::Built(_) | Map::Plain(_))
     }
 
     pub(in crate::cel) fn len(&self) -> usize {
@@ -115,6 +117,7 @@ impl<'v> Map<'v> {
             Map::Object { map, .. } | Map::Dictionary { map, .. } | Map::Unknown { map } => {
                 map.len()
             }
+            Map::Plain(map) => map.len(),
             Map::Built(built) => built.entries.len(),
         }
     }
@@ -142,6 +145,7 @@ impl<'v> Map<'v> {
                 map.get(name).map(|value| adapt::value(value, values)).transpose()
             }
             Map::Unknown { .. } => Ok(None),
+            Map::Plain(map) => Ok(map.get(name).map(Val::of_json)),
             Map::Built(_) => self.find(&Val::text(name)),
         }
     }
@@ -159,17 +163,17 @@ impl<'v> Map<'v> {
                 adapt::field_schema(schema, name, *is_resource)
             }
             Map::Dictionary { values, .. } => Some(values),
-            Map::Unknown { .. } | Map::Built(_) => None,
+            Map::Unknown { .. } | Map::Plain(_) | Map::Built(_) => None,
         }
     }
 
-    /// The object it stands in, unless it was made.
+    /// The object with a schema that it stands in.
     pub(super) fn json(&self) -> Option<&'v Json> {
         match self {
             Map::Object { map, .. } | Map::Dictionary { map, .. } | Map::Unknown { map } => {
                 Some(map)
             }
-            Map::Built(_) => None,
+            Map::Plain(_) | Map::Built(_) => None,
         }
     }
 
@@ -184,7 +188,9 @@ impl<'v> Map<'v> {
                     })
                     .collect()
             }
-            Map::Dictionary { map, .. } => map.keys().map(|name| Val::borrowed(name)).collect(),
+            Map::Dictionary { map, .. } | Map::Plain(map) => {
+                map.keys().map(|name| Val::borrowed(name)).collect()
+            }
             Map::Unknown { .. } => Vec::new(),
             Map::Built(built) => built.entries.iter().map(|(key, _)| key.clone()).collect(),
         }

@@ -5,7 +5,7 @@ use crate::cel::cost::LIST_COST;
 use crate::cel::program::{Fold, FoldBody, Node};
 use crate::cel::value::{BuiltMap, Failure, List, Map, Outcome, Val};
 
-impl<'v> Frame<'v> {
+impl<'v> Frame<'_, 'v> {
     pub(super) fn fold(&mut self, fold: &'v Fold) -> Outcome<'v> {
         if let FoldBody::Bind(result) = &fold.body {
             self.slots[fold.first] = Slot::Deferred(&fold.range);
