@@ -1,6 +1,6 @@
 //! Who makes a request.
 //!
-//! Asked in this order: an identity given in memory, a client certificate, a bearer token (in the
+//! Asked in this order: an identity given in memory, a proxy, a client certificate, a bearer token (in the
 //! header, or in the subprotocol of a WebSocket, since browsers can set no headers there). Whoever
 //! shows nothing is anonymous; whoever shows something wrong is refused. An identified client may
 //! then act as somebody else.
@@ -8,6 +8,7 @@
 //! Nothing here writes: upstream notes on the secrets of legacy tokens when they were last used.
 
 mod certificate;
+mod front_proxy;
 mod impersonation;
 pub mod key;
 mod service_account;
@@ -33,6 +34,7 @@ use crate::index::Store;
 use crate::user::{AUTHENTICATED, UNAUTHENTICATED, User};
 use certificate::CertificateError;
 pub(crate) use certificate::Certified;
+pub use front_proxy::FrontProxy;
 pub use impersonation::Impersonated;
 pub use service_account::Verifier;
 pub use static_token::{StaticTokens, StaticTokensError};
@@ -45,6 +47,8 @@ pub struct Authenticator {
     pub authorizer: Arc<Authorizer>,
     pub static_tokens: StaticTokens,
     pub service_accounts: Verifier,
+    /// Proxies that say on whose behalf they ask.
+    pub front_proxy: Option<FrontProxy>,
     /// Whether requests without credentials are served at all.
     pub anonymous: bool,
     impersonation: impersonation::Memory,
@@ -69,6 +73,7 @@ impl Authenticator {
             authorizer,
             static_tokens,
             service_accounts,
+            front_proxy: None,
             anonymous: true,
             impersonation: impersonation::Memory::default(),
         }
@@ -88,6 +93,18 @@ impl Authenticator {
         }
         let mut failed = false;
         let peer = parts.extensions.get::<Arc<Peer>>();
+        if let Some(proxy) = &self.front_proxy
+            && let Some(certificate) = peer.and_then(|peer| peer.proxy.as_ref())
+        {
+            match proxy.user(certificate, &parts.headers) {
+                Ok(Some(user)) => return Ok(authenticated(user)),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::debug!(error = %error, "proxy refused");
+                    failed = true;
+                }
+            }
+        }
         match peer.map_or(Ok(None), |peer| certified(peer)) {
             Ok(Some(user)) => return Ok(user),
             Ok(None) => {}

@@ -156,6 +156,10 @@ fn must_change(keep: &Keep, stored: &Value) -> bool {
         Keep::ReconcileWhile(annotation) => {
             stored["metadata"]["annotations"][*annotation] == "true"
         }
+        Keep::ReconcileLabelled(label) => {
+            let value = stored["metadata"]["labels"][*label].as_str();
+            value.is_some_and(|value| !value.is_empty())
+        }
     }
 }
 

@@ -1,6 +1,5 @@
 //! The body of an answer.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -15,7 +14,14 @@ pub enum Body {
     Whole(Option<Bytes>),
     /// A list too long to be made at once, or a watch.
     Stream(BoxStream<'static, Bytes>),
+    /// The answer of another server, which may break off.
+    Passed(BoxStream<'static, Result<Bytes, Broken>>),
 }
+
+/// The answer of another server broke off.
+#[derive(Debug, thiserror::Error)]
+#[error("pass on the whole answer of another server")]
+pub struct Broken;
 
 impl Body {
     pub fn empty() -> Self {
@@ -24,6 +30,10 @@ impl Body {
 
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Body::Stream(Box::pin(stream))
+    }
+
+    pub fn passed(stream: impl Stream<Item = Result<Bytes, Broken>> + Send + 'static) -> Self {
+        Body::Passed(Box::pin(stream))
     }
 }
 
@@ -41,15 +51,19 @@ impl From<Vec<u8>> for Body {
 
 impl http_body::Body for Body {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Broken;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         let bytes = match self.get_mut() {
             Body::Whole(bytes) => bytes.take(),
             Body::Stream(stream) => ready!(stream.as_mut().poll_next(context)),
+            Body::Passed(stream) => {
+                let piece = ready!(stream.as_mut().poll_next(context));
+                return Poll::Ready(piece.map(|piece| piece.map(Frame::data)));
+            }
         };
         Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
@@ -61,7 +75,7 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match self {
             Body::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
-            Body::Stream(_) => SizeHint::default(),
+            Body::Stream(_) | Body::Passed(_) => SizeHint::default(),
         }
     }
 }

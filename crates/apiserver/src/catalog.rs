@@ -1,11 +1,12 @@
 //! Everything that is served, as of one moment.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
 
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::schema::crd;
 
+use crate::aggregate::Roster;
 use crate::discovery::{self, Discovery};
 use crate::openapi::OpenApi;
 use crate::resource::Resource;
@@ -22,8 +23,11 @@ static BUILTIN: LazyLock<Rows> = LazyLock::new(|| {
 #[derive(Debug)]
 pub struct Catalog {
     pub discovery: Discovery,
-    pub open_api: OpenApi,
-    custom: Rows,
+    pub open_api: Arc<OpenApi>,
+    /// Which versions other servers answer for.
+    pub roster: Arc<Roster>,
+    definitions: Vec<Arc<crd::Definition>>,
+    custom: Arc<Rows>,
 }
 
 impl Catalog {
@@ -32,17 +36,47 @@ impl Catalog {
         LazyLock::force(&BUILTIN);
     }
 
-    /// What is served while these definitions are established.
+    /// What is served while these definitions are established and these versions registered.
     pub fn new(
         server: Arc<discovery::Server>,
         definitions: Vec<Arc<crd::Definition>>,
         custom: impl IntoIterator<Item = Arc<Resource>>,
+        roster: Arc<Roster>,
     ) -> Self {
+        let open_api = OpenApi::new(definitions.clone()).with(roster.told());
         Catalog {
-            discovery: Discovery::new(server, definitions.clone()),
-            open_api: OpenApi::new(definitions),
-            custom: index(custom),
+            discovery: Discovery::new(server, definitions.clone(), Arc::clone(&roster)),
+            open_api: Arc::new(open_api),
+            roster,
+            definitions,
+            custom: Arc::new(index(custom)),
         }
+    }
+
+    /// The same resources, while other versions are registered.
+    pub fn registered(&self, server: Arc<discovery::Server>, roster: Arc<Roster>) -> Self {
+        let definitions = self.definitions.clone();
+        let told = roster.told();
+        let open_api = match told == self.open_api.told() {
+            true => Arc::clone(&self.open_api),
+            false => Arc::new(OpenApi::new(definitions.clone()).with(told)),
+        };
+        Catalog {
+            discovery: Discovery::new(server, definitions.clone(), Arc::clone(&roster)),
+            open_api,
+            roster,
+            definitions,
+            custom: Arc::clone(&self.custom),
+        }
+    }
+
+    /// The groups and versions of custom resources.
+    pub(crate) fn defined(&self) -> BTreeSet<(&str, &str)> {
+        let versions = self.definitions.iter().flat_map(|definition| {
+            let served = definition.versions().iter().filter(|version| version.served);
+            served.map(|version| (definition.spec.group.as_str(), version.name.as_str()))
+        });
+        versions.collect()
     }
 
     /// The resource of this name in this version.
@@ -54,6 +88,10 @@ impl Catalog {
     /// The resource of definitions.
     pub(crate) fn definitions() -> &'static Arc<Resource> {
         &BUILTIN["apiextensions.k8s.io/v1/customresourcedefinitions"]
+    }
+
+    pub(crate) fn api_services() -> &'static Arc<Resource> {
+        &BUILTIN["apiregistration.k8s.io/v1/apiservices"]
     }
 
     pub(crate) fn namespaces() -> &'static Arc<Resource> {

@@ -16,6 +16,7 @@ use kubewright_apimachinery::schema::{
 use kubewright_store::Revision;
 use serde_json::Value;
 
+use crate::aggregate::{Identity, Lesson, Registry};
 use crate::catalog::Catalog;
 use crate::discovery;
 use crate::index::{self, PREFIX, Store};
@@ -24,7 +25,7 @@ use crate::resource::{Custom, Origin, Resource};
 /// Where definitions are kept.
 pub(crate) const DEFINITIONS: &str = "/registry/apiextensions.k8s.io/customresourcedefinitions/";
 
-/// Keeps the catalog in step with the stored definitions.
+/// Keeps the catalog in step with the stored definitions and APIServices.
 pub(crate) struct Shelf {
     store: Store,
     about: Arc<discovery::Server>,
@@ -35,6 +36,7 @@ struct Current {
     catalog: Arc<Catalog>,
     /// What was read of each definition, by its key, while its revision is this.
     read: HashMap<String, (Revision, Option<Read>)>,
+    registry: Registry,
 }
 
 /// A definition whose resources are served.
@@ -45,11 +47,16 @@ struct Read {
 }
 
 impl Shelf {
-    /// The catalog of what is stored; `about` is what discovery tells of the server.
-    pub(crate) fn new(store: Store, about: discovery::Server) -> Self {
+    /// The catalog of what is stored; `about` is what discovery tells of the server, `identity` who
+    /// it is to servers behind it.
+    pub(crate) fn new(store: Store, about: discovery::Server, identity: Option<Identity>) -> Self {
         let about = Arc::new(about);
-        let catalog = Arc::new(Catalog::new(Arc::clone(&about), Vec::new(), []));
-        let current = RwLock::new(Current { catalog, read: HashMap::new() });
+        let catalog = Catalog::new(Arc::clone(&about), Vec::new(), [], Arc::default());
+        let current = RwLock::new(Current {
+            catalog: Arc::new(catalog),
+            read: HashMap::new(),
+            registry: Registry::new(store.clone(), identity),
+        });
         let shelf = Shelf { store, about, current };
         shelf.refresh();
         shelf
@@ -59,11 +66,21 @@ impl Shelf {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner).catalog)
     }
 
-    /// Reads the definitions again that have changed. Called before a write of a definition is
-    /// answered, so that whoever knows of the write finds what it defines.
+    /// Keeps what the server that an APIService names has told.
+    pub(crate) fn learn(&self, name: &str, lesson: Lesson) {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        if current.registry.learn(name, lesson) {
+            current.register(&self.about);
+        }
+    }
+
+    /// Reads the definitions and APIServices again that have changed. Called before a write of one
+    /// is answered, so that whoever knows of the write finds what it defines.
     pub(crate) fn refresh(&self) {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        let stored = self.store.snapshot().range(DEFINITIONS, None, None);
+        let snapshot = self.store.snapshot();
+        let is_registered_anew = current.registry.refresh(&snapshot);
+        let stored = snapshot.range(DEFINITIONS, None, None);
         let mut read = HashMap::new();
         let mut changed = false;
         for rev in stored.iter() {
@@ -82,11 +99,19 @@ impl Shelf {
             served.sort_by_key(|read| name(&read.definition).to_owned());
             let definitions = served.iter().map(|read| Arc::clone(&read.definition)).collect();
             let resources: Vec<_> = served.iter().flat_map(|read| read.resources.clone()).collect();
-            current.catalog = {
-                let about = Arc::clone(&self.about);
-                Arc::new(Catalog::new(about, definitions, resources))
-            };
+            let (about, roster) = (Arc::clone(&self.about), Arc::new(current.registry.roster()));
+            current.catalog = Arc::new(Catalog::new(about, definitions, resources, roster));
+        } else if is_registered_anew {
+            current.register(&self.about);
         }
+    }
+}
+
+impl Current {
+    /// Has the catalog know of the registered versions.
+    fn register(&mut self, about: &Arc<discovery::Server>) {
+        let roster = Arc::new(self.registry.roster());
+        self.catalog = Arc::new(self.catalog.registered(Arc::clone(about), roster));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Discovery: which groups, versions and resources are served.
 //!
-//! A [`Discovery`] speaks of one set of custom resource definitions; when the set changes, make
-//! another. Nothing is computed until a client asks. Clients ask in two ways: new ones for
+//! A [`Discovery`] speaks of one set of custom resource definitions and of servers behind this one;
+//! when a set changes, make another. Nothing is computed until a client asks. Clients ask in two ways: new ones for
 //! everything at once (`apidiscovery.k8s.io/v2` at `/api` and `/apis`), old ones a group and a
 //! version at a time.
 
@@ -26,6 +26,7 @@ use kubewright_apimachinery::status::Status;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::aggregate::Roster;
 use crate::document::{self, Answer, MEDIA_TYPES, Question, kind_of, respond};
 use crate::negotiate::{Clause, Encoding};
 
@@ -43,6 +44,7 @@ pub struct Server {
 pub struct Discovery {
     server: Arc<Server>,
     definitions: Vec<Arc<Definition>>,
+    roster: Arc<Roster>,
     documents: OnceLock<Documents>,
 }
 
@@ -72,9 +74,14 @@ struct Aggregated {
 }
 
 impl Discovery {
-    /// Definitions that are not established are left out.
-    pub fn new(server: Arc<Server>, definitions: Vec<Arc<Definition>>) -> Self {
-        Discovery { server, definitions, documents: OnceLock::new() }
+    /// Definitions that are not established are left out. Versions that other servers answer for
+    /// are in the roster.
+    pub fn new(
+        server: Arc<Server>,
+        definitions: Vec<Arc<Definition>>,
+        roster: Arc<Roster>,
+    ) -> Self {
+        Discovery { server, definitions, roster, documents: OnceLock::new() }
     }
 
     /// Answers `/`, `/api`, `/apis` and the paths of groups and versions below them; `None` for
@@ -113,9 +120,9 @@ impl Discovery {
 
     fn documents(&self) -> &Documents {
         self.documents.get_or_init(|| {
-            let versions = served::versions(&self.definitions);
+            let versions = served::versions(&self.definitions, &self.roster);
             let legacy = legacy::documents(&versions, &self.server.address);
-            let root = root(&legacy, &self.server.paths);
+            let root = root(&versions, &legacy, &self.server.paths);
             let core = versions.iter().filter(|version| version.group.is_empty());
             let groups = versions.iter().filter(|version| !version.group.is_empty());
             Documents {
@@ -218,8 +225,14 @@ fn encoded(json: &Bytes, kind: &'static Kind, encoding: Encoding) -> Bytes {
     document::encode(kind, &value, encoding)
 }
 
-fn root(legacy: &HashMap<String, Legacy>, others: &[String]) -> Bytes {
-    let mut paths: Vec<&str> = legacy.keys().chain(others).map(String::as_str).collect();
+fn root(
+    versions: &[served::Version<'_>],
+    legacy: &HashMap<String, Legacy>,
+    others: &[String],
+) -> Bytes {
+    let versions: Vec<String> = versions.iter().map(served::Version::path).collect();
+    let paths = legacy.keys().chain(others).chain(&versions);
+    let mut paths: Vec<&str> = paths.map(String::as_str).collect();
     // The list of groups is served under both names.
     paths.push("/apis/");
     paths.sort_unstable();

@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use hyper::body::Incoming;
+use rustls::pki_types::CertificateDer;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -37,8 +38,8 @@ use crate::body::Body;
 pub use self::front::REQUEST_LOG;
 pub(crate) use self::front::{AUDIT_ID, identified, limit};
 pub use self::local::Local;
-pub use self::reply::{Late, Reply};
-pub use self::tls::{Certificates, PairError, Shown, Tls, TlsError};
+pub use self::reply::{Reply, Unfinished};
+pub use self::tls::{Authorities, Certificates, PairError, Shown, Tls, TlsError};
 
 /// What one connection and one request may use. The defaults are kube-apiserver's.
 #[derive(Debug, Clone)]
@@ -88,6 +89,8 @@ impl Default for Limits {
 pub struct Peer {
     pub address: SocketAddr,
     pub shown: Shown,
+    /// The certificate, if the authorities of proxies vouch for it.
+    pub proxy: Option<CertificateDer<'static>>,
     /// Whom the certificate stands for, if anybody; read for the first request.
     pub(crate) certified: OnceLock<Option<Certified>>,
 }

@@ -17,6 +17,7 @@ use kubewright_apimachinery::time::Time;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::aggregate::UPKEEP_LABEL;
 use crate::kinds::local_condition;
 
 /// What is known of a server when it starts.
@@ -44,6 +45,7 @@ pub struct Proxy<'a> {
     pub ca: &'a str,
     pub allowed_names: &'a [&'a str],
     pub username_headers: &'a [&'a str],
+    pub uid_headers: &'a [&'a str],
     pub group_headers: &'a [&'a str],
     pub extra_prefixes: &'a [&'a str],
 }
@@ -65,6 +67,8 @@ pub enum Keep {
     /// As `Reconcile`, for as long as this annotation is `"true"`. Users take the object over by
     /// saying otherwise.
     ReconcileWhile(&'static str),
+    /// As `Reconcile`, for as long as it has this label.
+    ReconcileLabelled(&'static str),
 }
 
 /// All of them, in an order in which none needs a later one.
@@ -187,12 +191,12 @@ fn api_service(version: &builtin::Version, settings: &Settings<'_>) -> Option<Ow
         "kind": "APIService",
         "metadata": {
             "name": format!("{}.{}", version.version, version.group),
-            "labels": { "kube-aggregator.kubernetes.io/automanaged": "onstart" },
+            "labels": { UPKEEP_LABEL: "onstart" },
         },
         "spec": spec,
         "status": { "conditions": [local_condition(settings.now.as_second())] },
     });
-    Some(Own { object, keep: Keep::Reconcile })
+    Some(Own { object, keep: Keep::ReconcileLabelled(UPKEEP_LABEL) })
 }
 
 fn service_cidr(settings: &Settings<'_>) -> Own {
@@ -325,6 +329,7 @@ fn authentication(settings: &Settings<'_>) -> Option<Own> {
             ("requestheader-client-ca-file", proxy.ca.into()),
             ("requestheader-extra-headers-prefix", list(proxy.extra_prefixes)),
             ("requestheader-group-headers", list(proxy.group_headers)),
+            ("requestheader-uid-headers", list(proxy.uid_headers)),
             ("requestheader-username-headers", list(proxy.username_headers)),
         ];
         data.extend(entries.map(|(key, value)| (key.to_owned(), value)));

@@ -1,6 +1,7 @@
 //! From a request to a stored revision and back.
 
 pub mod admission;
+pub mod aggregate;
 pub mod allocate;
 pub mod audit;
 pub mod authn;

@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::Bytes;
-use futures::Stream;
 use futures::stream::BoxStream;
+use futures::{Stream, TryStreamExt as _};
 use http::{Response, StatusCode};
 use http_body::Body as _;
 use kubewright_apimachinery::gvk::GroupVersionResource;
@@ -154,9 +154,21 @@ impl Observed {
         self.answer = Some(Answer { code: parts.status, bytes });
         let body = match body {
             Body::Stream(stream) => Body::stream(Sending { stream, observed: self }),
+            Body::Passed(stream) => {
+                let mut observed = self;
+                Body::passed(stream.inspect_ok(move |bytes| observed.sent(bytes)))
+            }
             whole @ Body::Whole(_) => whole,
         };
         Response::from_parts(parts, body)
+    }
+
+    /// A part of its answer was sent.
+    fn sent(&mut self, bytes: &Bytes) {
+        if let Some(answer) = &mut self.answer {
+            answer.bytes += bytes.len() as u64;
+        }
+        self.trail(|trail| trail.sent(bytes));
     }
 
     fn trail(&self, tell: impl FnOnce(&Trail)) {
@@ -192,9 +204,8 @@ impl Stream for Sending {
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let sending = self.get_mut();
         let next = sending.stream.as_mut().poll_next(context);
-        if let (Poll::Ready(Some(bytes)), Some(answer)) = (&next, &mut sending.observed.answer) {
-            answer.bytes += bytes.len() as u64;
-            sending.observed.trail(|trail| trail.sent(bytes));
+        if let Poll::Ready(Some(bytes)) = &next {
+            sending.observed.sent(bytes);
         }
         next
     }

@@ -1,14 +1,15 @@
 //! OpenAPI: what every kind looks like and what can be done with it, for `kubectl explain`, for
 //! clients that check before they send, and for generators of code.
 //!
-//! An [`OpenApi`] speaks of one set of custom resource definitions; when the set changes, make
-//! another. Documents are made when they are first asked for. Those about built-in versions are
+//! An [`OpenApi`] speaks of one set of custom resource definitions and of what servers behind this
+//! one have told; when that changes, make another. Documents are made when they are first asked for. Those about built-in versions are
 //! the same for all sets, and kept for the life of the process.
 //!
 //! The protobuf forms are made of the JSON, as upstream does, and have its hashes.
 
 mod custom;
 mod describe;
+mod merge;
 mod model;
 mod operation;
 mod protobuf;
@@ -35,14 +36,39 @@ use crate::document::{self, Question, respond};
 use v3::Subject;
 
 pub use describe::describe;
+pub(crate) use merge::below;
 
 /// The documents about what is served with one set of definitions.
 #[derive(Debug)]
 pub struct OpenApi {
     definitions: Vec<Arc<Definition>>,
+    /// What other servers have told, best first.
+    told: Vec<Told>,
     v2: Document,
     custom: OnceLock<BTreeMap<String, V3>>,
     index: OnceLock<Bytes>,
+}
+
+/// What another server has told.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Told {
+    /// The name of the APIService that names it.
+    pub(crate) name: String,
+    /// The version that it answers for, as a path: `apis/example.com/v1`.
+    pub(crate) version: String,
+    /// Which documents it has, by their paths, with their addresses.
+    pub(crate) documents: BTreeMap<String, Value>,
+    pub(crate) swagger: Option<Swagger>,
+}
+
+/// A document of OpenAPI v2. Equal to itself only: they are long.
+#[derive(Debug, Clone)]
+pub struct Swagger(pub Arc<Value>);
+
+impl PartialEq for Swagger {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// A document that is made when it is needed.
@@ -102,10 +128,31 @@ impl OpenApi {
     pub fn new(definitions: Vec<Arc<Definition>>) -> Self {
         OpenApi {
             definitions,
+            told: Vec::new(),
             v2: Document::default(),
             custom: OnceLock::new(),
             index: OnceLock::new(),
         }
+    }
+
+    /// The same, with what other servers have told.
+    pub(crate) fn with(self, told: Vec<Told>) -> Self {
+        OpenApi { told, ..self }
+    }
+
+    /// What other servers have told.
+    pub(crate) fn told(&self) -> &[Told] {
+        &self.told
+    }
+
+    /// The name of the APIService whose server has the document at a path.
+    pub(crate) fn behind(&self, path: &str) -> Option<&str> {
+        let path = path.strip_prefix("/openapi/v3/").filter(|_| !self.told.is_empty())?;
+        let has = |told: &&Told| told.documents.contains_key(path);
+        let own = self.told.iter().filter(has).find(|told| told.version == path);
+        // Of what every server has, ours is told.
+        let any = || self.told.iter().find(has).filter(|_| self.find(path).is_none());
+        own.or_else(any).map(|told| told.name.as_str())
     }
 
     /// Answers `/openapi/v2`, `/openapi/v3` and what is below that; `None` for other paths.
@@ -120,9 +167,17 @@ impl OpenApi {
 
     fn v2(&self, question: Question<'_>) -> Response<Bytes> {
         match form(question, [JSON, V2_PROTOBUF]) {
-            Some(form) => self.v2.answer(question, &form, || v2::document(&self.definitions)),
+            Some(form) => self.v2.answer(question, &form, || self.v2_document()),
             None => not_acceptable(),
         }
+    }
+
+    fn v2_document(&self) -> Value {
+        let mut document = v2::document(&self.definitions);
+        for swagger in self.told.iter().filter_map(|told| told.swagger.as_ref()) {
+            merge::merge(&mut document, &swagger.0);
+        }
+        document
     }
 
     fn v3(&self, path: &str, question: Question<'_>, now: Timestamp) -> Response<Bytes> {
@@ -165,13 +220,19 @@ impl OpenApi {
         let make = || {
             let mut entries: Vec<(&String, &V3)> = BUILTIN.iter().chain(self.custom()).collect();
             entries.sort_by_key(|(path, _)| *path);
-            let paths: Map<String, Value> = entries
-                .into_iter()
-                .map(|(path, V3 { subject, document })| {
-                    let hash = document.hash(|| v3::document(subject, &self.definitions));
-                    (path.clone(), json!({"serverRelativeURL": relative_url(path, hash)}))
-                })
-                .collect();
+            let own = entries.into_iter().map(|(path, V3 { subject, document })| {
+                let hash = document.hash(|| v3::document(subject, &self.definitions));
+                (path.clone(), json!({"serverRelativeURL": relative_url(path, hash)}))
+            });
+            let mut paths: Map<String, Value> = own.collect();
+            for told in self.told.iter().rev() {
+                for (path, entry) in &told.documents {
+                    if self.behind(&format!("/openapi/v3/{path}")) == Some(&told.name) {
+                        paths.insert(path.clone(), entry.clone());
+                    }
+                }
+            }
+            paths.sort_keys();
             json::to_vec(&json!({"paths": paths})).into()
         };
         self.index.get_or_init(make).clone()

@@ -11,6 +11,7 @@ mod tests;
 mod tls;
 mod wire;
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,8 @@ use serde_json::Value;
 use crate::index::Store;
 
 pub(crate) use error::CallError;
-pub(crate) use tls::{Identity, Trust};
+pub use tls::Identity;
+pub(crate) use tls::Trust;
 pub(crate) use wire::Answer;
 
 use error::Cause;
@@ -181,14 +183,26 @@ impl Line {
         }
     }
 
+    /// The host and port where a new connection would lead.
+    ///
+    /// # Errors
+    /// Say why there is none, in upstream's words.
+    pub(crate) fn endpoint(&self) -> Result<String, String> {
+        self.resolve().map(|(host, port)| join(&host, port))
+    }
+
+    fn resolve(&self) -> Result<(String, u16), String> {
+        match &self.place {
+            Place::Host { host, port } => Ok((host.clone(), *port)),
+            Place::Service { namespace, name, port } => {
+                resolve::service(&self.store, namespace, name, *port)
+            }
+        }
+    }
+
     /// Makes a new connection.
     async fn connect(&self) -> Result<Wire, CallError> {
-        let (host, port) = match &self.place {
-            Place::Host { host, port } => (host.clone(), *port),
-            Place::Service { namespace, name, port } => {
-                resolve::service(&self.store, namespace, name, *port).map_err(Cause::Unresolved)?
-            }
-        };
+        let (host, port) = self.resolve().map_err(Cause::Unresolved)?;
         let socket = wire::dial(&host, port).await?;
         let name = match &self.place {
             Place::Host { host, .. } => host.clone(),
@@ -196,6 +210,12 @@ impl Line {
         };
         let secured = self.trust.secure(socket, name).await?;
         Ok(Wire::begin(secured).await?)
+    }
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Line").field("place", &self.place).finish_non_exhaustive()
     }
 }
 

@@ -22,9 +22,11 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use jiff::Timestamp;
 use kubewright_apimachinery::status::Status;
 use kubewright_store::Unavailable;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::{Admission, PluginSet};
+use crate::aggregate::{self, proxy};
 use crate::audit::{self, Trail};
 use crate::authn::Authenticator;
 use crate::authn::token::Issuer;
@@ -33,6 +35,7 @@ use crate::begin;
 use crate::body::Body;
 use crate::catalog::Catalog;
 use crate::crd::{self, Shelf};
+use crate::delete::Delete;
 use crate::discovery;
 use crate::document;
 use crate::edge;
@@ -45,7 +48,7 @@ use crate::metrics::Metrics;
 use crate::negotiate::Accept;
 use crate::observe::Observed;
 use crate::openapi;
-use crate::options::WriteOptions;
+use crate::options::{DeleteOptions, WriteOptions};
 use crate::query::Query;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
@@ -74,6 +77,8 @@ pub struct Settings {
     pub service_cidrs: Vec<String>,
     /// Which ports of nodes Services may have.
     pub node_ports: RangeInclusive<u16>,
+    /// Who this server is to those behind it, which believe it who asks.
+    pub identity: Option<aggregate::Identity>,
     /// Ends watches, so that the server can stop.
     pub shutdown: CancellationToken,
     /// Is told of requests. To be run by whoever made it.
@@ -144,7 +149,7 @@ impl Server {
                 Arc::clone(&metrics),
             ),
             flows: Flows::new(store.clone(), Arc::clone(&metrics)),
-            shelf: Shelf::new(store.clone(), about),
+            shelf: Shelf::new(store.clone(), about, settings.identity),
             encoder: Encoder::new(clock, Arc::new(openapi::describe)),
             authenticator,
             issuer,
@@ -156,13 +161,14 @@ impl Server {
     /// Creates what a fresh server has, and puts right what must be. Safe to repeat.
     pub async fn begin(&self, settings: &genesis::Settings<'_>) -> Result<(), Unavailable> {
         begin::run(&self.0, settings).await?;
+        self.0.shelf.refresh();
         self.0.flows.refresh();
         self.0.health.begun();
         Ok(())
     }
 
-    /// Does what the server does by itself, until `shutdown`: follows definitions and flow control,
-    /// lets Events expire. Returns when everything it started has ended.
+    /// Does what the server does by itself, until `shutdown`: follows definitions, APIServices and
+    /// flow control, lets Events expire. Returns when everything it started has ended.
     pub async fn run(&self, shutdown: CancellationToken) {
         let definitions = crd::life::run(Arc::clone(&self.0), shutdown.clone());
         let flows = flow::upkeep::run(Arc::clone(&self.0), shutdown.clone());
@@ -172,7 +178,8 @@ impl Server {
                 () = shutdown.cancelled() => {}
             }
         };
-        tokio::join!(definitions, flows, expiry);
+        let registrations = aggregate::run(Arc::clone(&self.0), shutdown.clone());
+        tokio::join!(definitions, registrations, flows, expiry);
     }
 
     /// Ends watches, when it comes.
@@ -222,6 +229,13 @@ impl Inner {
         let user = self.identify(&parts, observed).await?;
         edge::identified(&parts.extensions, &user);
         let authorized = self.permit(user, parts, observed)?;
+        let catalog = self.shelf.catalog();
+        let path = target::unescape(authorized.parts.uri.path()).unwrap_or_default();
+        let behind = catalog.roster.behind(&path).map(|found| found.name.as_str());
+        let behind = behind.or_else(|| catalog.open_api.behind(&path));
+        if let Some((registration, line)) = behind.and_then(|name| catalog.roster.remote(name)) {
+            return Ok(proxy::pass_on(registration, line, authorized, body).await);
+        }
         match &authorized.target {
             Target::Path { .. } => self.document(&authorized, observed).await,
             Target::Resource(target) => {
@@ -300,21 +314,76 @@ impl Inner {
         options: &WriteOptions,
         revise: &dyn Revise,
     ) -> Result<(), Refusal> {
-        let write = Write {
+        self.update(resource, name, Some("status"), options, revise).await
+    }
+
+    /// Writes an object of which the server itself is the owner.
+    pub(crate) async fn update(
+        &self,
+        resource: &Resource,
+        name: &str,
+        part: Option<&str>,
+        options: &WriteOptions,
+        revise: &dyn Revise,
+    ) -> Result<(), Refusal> {
+        let (user, warnings) = (User::apiserver(), Warnings::default());
+        let write = self.write(&user, &warnings, resource, options);
+        Write { name, part, ..write }.update(revise).await.map(drop)
+    }
+
+    /// Creates an object of which the server itself is the owner.
+    pub(crate) async fn create(
+        &self,
+        resource: &Resource,
+        options: &WriteOptions,
+        object: Value,
+    ) -> Result<(), Refusal> {
+        let (user, warnings) = (User::apiserver(), Warnings::default());
+        self.write(&user, &warnings, resource, options).create(object).await.map(drop)
+    }
+
+    /// Deletes an object of which the server itself is the owner.
+    pub(crate) async fn delete(
+        &self,
+        resource: &Resource,
+        name: &str,
+        options: &DeleteOptions,
+    ) -> Result<(), Refusal> {
+        let delete = Delete {
             store: &self.store,
             admission: &self.admission,
-            services: &self.services,
             user: &User::apiserver(),
             resource,
             namespace: None,
-            name,
-            part: Some("status"),
             options,
             now: self.now(),
             warnings: &Warnings::default(),
-            may_create: &|| Ok(()),
         };
-        write.update(revise).await.map(drop)
+        delete.run(name).await.map(drop)
+    }
+
+    /// A write of the server's own.
+    fn write<'a>(
+        &'a self,
+        user: &'a User,
+        warnings: &'a Warnings,
+        resource: &'a Resource,
+        options: &'a WriteOptions,
+    ) -> Write<'a> {
+        Write {
+            store: &self.store,
+            admission: &self.admission,
+            services: &self.services,
+            user,
+            resource,
+            namespace: None,
+            name: "",
+            part: None,
+            options,
+            now: self.now(),
+            warnings,
+            may_create: &|| Ok(()),
+        }
     }
 
     /// The time, as the store has it.

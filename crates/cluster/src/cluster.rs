@@ -11,12 +11,15 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kubewright_apiserver::admission::PluginSet;
+use kubewright_apiserver::aggregate::Identity;
 use kubewright_apiserver::audit;
 use kubewright_apiserver::authn::key::{KeyError, SigningKey, VerifyingKey};
 use kubewright_apiserver::authn::token::Issuer;
-use kubewright_apiserver::authn::{Authenticator, StaticTokens, Verifier};
+use kubewright_apiserver::authn::{self, Authenticator, StaticTokens, Verifier};
 use kubewright_apiserver::authz::{Authorizer, Mode};
-use kubewright_apiserver::edge::{self, Certificates, Limits, PairError, Tls, TlsError};
+use kubewright_apiserver::edge::{
+    self, Authorities, Certificates, Limits, PairError, Tls, TlsError,
+};
 use kubewright_apiserver::genesis;
 use kubewright_apiserver::index::{self, Store};
 use kubewright_apiserver::server::{Server, Settings};
@@ -101,13 +104,16 @@ pub struct Credentials {
     pub front_proxy: Option<FrontProxy>,
 }
 
-/// Who may say in headers on whose behalf it speaks to servers behind this one.
+/// Who may say in headers on whose behalf it speaks, to this server and to those behind it.
 #[derive(Clone)]
 pub struct FrontProxy {
     /// Vouches for such proxies.
     pub ca: String,
+    /// Such a proxy: this server, to those behind it.
+    pub client: Option<Pair>,
     pub allowed_names: Vec<String>,
     pub username_headers: Vec<String>,
+    pub uid_headers: Vec<String>,
     pub group_headers: Vec<String>,
     pub extra_prefixes: Vec<String>,
 }
@@ -183,8 +189,10 @@ impl Cluster {
         let has_controllers = controllers::NAMES.iter().any(|name| names.includes(name));
         let companions = Vec::from_iter(has_controllers.then_some("controller-manager"));
         let networks = terms.service_cidrs.clone();
-        let server = server(&store, address, terms, &key, &shutdown, log, companions)?;
         let credentials = listen.as_ref().map(|listen| &listen.credentials);
+        let front_proxy = credentials.and_then(|credentials| credentials.front_proxy.as_ref());
+        let keys = Keys { token: &key, front_proxy };
+        let server = server(&store, address, terms, keys, &shutdown, log, companions)?;
         begin(&server, clock, address, &networks, credentials).await?;
 
         let mut work = JoinSet::new();
@@ -209,11 +217,15 @@ impl Cluster {
         controllers.spawn(controllers::run(clients, config, stop_controllers.clone()));
         let mut listener = JoinSet::new();
         if let Some(Listen { listener: socket, credentials, limits }) = listen {
-            let Credentials { server: own, client_ca, .. } = credentials;
+            let Credentials { server: own, client_ca, front_proxy, .. } = credentials;
             let certificates = Certificates::new(own.certificate.as_bytes(), own.key.as_bytes());
             let certificates = Arc::new(certificates.map_err(StartError::Certificate)?);
-            let client_ca = client_ca.unwrap_or_default();
-            let tls = Tls::new(certificates, client_ca.as_bytes()).map_err(StartError::Tls)?;
+            let proxy_ca = front_proxy.map(|proxy| proxy.ca).unwrap_or_default();
+            let authorities = Authorities {
+                clients: client_ca.as_deref().unwrap_or_default().as_bytes(),
+                proxies: proxy_ca.as_bytes(),
+            };
+            let tls = Tls::new(certificates, authorities).map_err(StartError::Tls)?;
             socket.set_nonblocking(true).map_err(StartError::Listen)?;
             let socket = TcpListener::from_std(socket).map_err(StartError::Listen)?;
             let (server, shutdown) = (server.clone(), shutdown.clone());
@@ -297,16 +309,25 @@ async fn open(storage: Storage, clock: Clock) -> Result<Store, StartError> {
 /// The name that tokens of service accounts bear, and whom they are for unless they say otherwise.
 const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
+/// What a server proves itself with.
+#[derive(Clone, Copy)]
+struct Keys<'a> {
+    /// Signs the tokens of service accounts.
+    token: &'a str,
+    front_proxy: Option<&'a FrontProxy>,
+}
+
 fn server(
     store: &Store,
     address: SocketAddr,
     terms: Terms,
-    token_key: &str,
+    keys: Keys<'_>,
     shutdown: &CancellationToken,
     audit: Option<audit::Log>,
     companions: Vec<&'static str>,
 ) -> Result<Server, StartError> {
-    let key = SigningKey::from_pem(token_key.as_bytes()).map_err(StartError::TokenKey)?;
+    let Keys { token, front_proxy } = keys;
+    let key = SigningKey::from_pem(token.as_bytes()).map_err(StartError::TokenKey)?;
     let Terms { issuers, audiences, token_keys, .. } = terms;
     let audiences = if audiences.is_empty() { issuers.clone() } else { audiences };
     let url = issuers.first().cloned().unwrap_or_default();
@@ -316,6 +337,17 @@ fn server(
     let mut authenticator =
         Authenticator::new(store.clone(), authorizer, terms.static_tokens, verifier);
     authenticator.anonymous = terms.anonymous;
+    authenticator.front_proxy = front_proxy.map(|proxy| authn::FrontProxy {
+        allowed_names: proxy.allowed_names.clone(),
+        username_headers: proxy.username_headers.clone(),
+        uid_headers: proxy.uid_headers.clone(),
+        group_headers: proxy.group_headers.clone(),
+        extra_prefixes: proxy.extra_prefixes.clone(),
+    });
+    let identity = front_proxy.and_then(|proxy| proxy.client.as_ref()).map(|pair| Identity {
+        certificate: pair.certificate.clone().into_bytes(),
+        key: pair.key.clone().into_bytes(),
+    });
     let issuer = Issuer { url, audiences, key };
     Ok(Server::new(Settings {
         store: store.clone(),
@@ -327,6 +359,7 @@ fn server(
         admission: terms.admission,
         shutdown: shutdown.clone(),
         audit,
+        identity,
         companions,
     }))
 }
@@ -343,9 +376,14 @@ async fn begin(
     let networks = texts(networks);
     let front_proxy = credentials.and_then(|credentials| credentials.front_proxy.as_ref());
     let lists = front_proxy.map(|proxy| {
-        let FrontProxy { allowed_names, username_headers, group_headers, extra_prefixes, .. } =
-            proxy;
-        [allowed_names, username_headers, group_headers, extra_prefixes].map(|list| texts(list))
+        [
+            &proxy.allowed_names,
+            &proxy.username_headers,
+            &proxy.uid_headers,
+            &proxy.group_headers,
+            &proxy.extra_prefixes,
+        ]
+        .map(|list| texts(list))
     });
     let proxy = front_proxy.zip(lists.as_ref());
     server
@@ -355,10 +393,11 @@ async fn begin(
             port: address.port(),
             service_cidrs: &networks,
             client_ca: credentials.and_then(|credentials| credentials.client_ca.as_deref()),
-            proxy: proxy.map(|(proxy, [names, usernames, groups, extra])| genesis::Proxy {
+            proxy: proxy.map(|(proxy, [names, usernames, uids, groups, extra])| genesis::Proxy {
                 ca: &proxy.ca,
                 allowed_names: names,
                 username_headers: usernames,
+                uid_headers: uids,
                 group_headers: groups,
                 extra_prefixes: extra,
             }),
@@ -400,8 +439,10 @@ impl From<Pki> for Credentials {
             service_account_key: pki.service_account_key,
             front_proxy: Some(FrontProxy {
                 ca: pki.front_proxy_ca.certificate,
+                client: Some(pki.front_proxy_client),
                 allowed_names: list("front-proxy-client"),
                 username_headers: list("X-Remote-User"),
+                uid_headers: list("X-Remote-Uid"),
                 group_headers: list("X-Remote-Group"),
                 extra_prefixes: list("X-Remote-Extra-"),
             }),

@@ -101,6 +101,7 @@ impl Site {
             .extension(Arc::new(Peer {
                 address: SocketAddr::from((Ipv4Addr::LOCALHOST, 50_000)),
                 shown: Shown::Nothing,
+                proxy: None,
                 certified: OnceLock::new(),
             }));
         if !step.headers.contains_key("User-Agent") {
@@ -156,6 +157,7 @@ async fn server(store: Store, log: Log) -> Server {
         node_ports: 30_000..=32_767,
         shutdown: CancellationToken::new(),
         audit: Some(log),
+        identity: None,
         companions: Vec::new(),
         admission: crate::admission::PluginSet::default(),
     });

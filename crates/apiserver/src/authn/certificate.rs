@@ -14,6 +14,8 @@ use crate::user::User;
 pub(super) enum CertificateError {
     #[error("trust a certificate")]
     Untrusted,
+    #[error("believe {0}, which is not among the proxies")]
+    Unlisted(String),
     #[error("read a certificate")]
     Malformed,
     #[error("identify by a UID that is given {0} times")]
@@ -31,6 +33,16 @@ pub(crate) struct Certified {
     pub(crate) user: User,
     /// In seconds since 1970.
     pub(crate) not_after: i64,
+}
+
+/// Whom a certificate is for.
+pub(super) fn common_name(der: &[u8]) -> Result<String, CertificateError> {
+    let (_, certificate) =
+        X509Certificate::from_der(der).map_err(|_| CertificateError::Malformed)?;
+    // The last one counts, as in Go.
+    let name =
+        certificate.subject().iter_common_name().filter_map(|name| name.as_str().ok()).last();
+    Ok(name.unwrap_or_default().to_owned())
 }
 
 /// The user that the subject names: its common name, with every organization a group.

@@ -103,15 +103,67 @@ fn an_identity_in_memory_comes_before_all_others() {
 }
 
 fn certified(subject: &[(rcgen::DnType, &str)]) -> Arc<Peer> {
+    let (shown, proxy) = (Shown::Trusted(certificate(subject)), None);
+    let address = ([127, 0, 0, 1], 1).into();
+    Arc::new(Peer { address, shown, proxy, certified: OnceLock::new() })
+}
+
+fn certificate(subject: &[(rcgen::DnType, &str)]) -> rustls::pki_types::CertificateDer<'static> {
     let key = rcgen::KeyPair::generate().expect("a key");
     let mut params = rcgen::CertificateParams::new(Vec::new()).expect("no names");
     params.distinguished_name = rcgen::DistinguishedName::new();
     for (kind, value) in subject {
         params.distinguished_name.push(kind.clone(), *value);
     }
-    let certificate = params.self_signed(&key).expect("signed").der().clone();
-    let address = ([127, 0, 0, 1], 1).into();
-    Arc::new(Peer { address, shown: Shown::Trusted(certificate), certified: OnceLock::new() })
+    params.self_signed(&key).expect("signed").der().clone()
+}
+
+#[test]
+fn a_proxy_says_on_whose_behalf_it_asks() {
+    let mut authenticator = authenticator(&sample::store(), Vec::new());
+    authenticator.front_proxy = Some(FrontProxy {
+        allowed_names: vec!["front".to_owned()],
+        username_headers: vec!["X-Remote-User".to_owned()],
+        uid_headers: vec!["X-Remote-Uid".to_owned()],
+        group_headers: vec!["X-Remote-Group".to_owned()],
+        extra_prefixes: vec!["X-Remote-Extra-".to_owned()],
+    });
+    let identify = |name: &str, headers: &[(&str, &str)]| {
+        let mut parts = parts("/api", headers);
+        let proxy = Some(certificate(&[(rcgen::DnType::CommonName, name)]));
+        let address = ([127, 0, 0, 1], 1).into();
+        let (shown, certified) = (Shown::Untrusted, OnceLock::new());
+        parts.extensions.insert(Arc::new(Peer { address, shown, proxy, certified }));
+        authenticator.identify(&parts)
+    };
+    let headers = [
+        ("x-remote-user", "jane"),
+        ("x-remote-group", "a"),
+        ("x-remote-group", "b"),
+        ("x-remote-uid", "u"),
+        ("x-remote-extra-scope%2fa", "x"),
+    ];
+    let user = identify("front", &headers).expect("jane");
+    assert_eq!(user.extra, BTreeMap::from([("scope/a".to_owned(), vec!["x".to_owned()])]));
+    assert_eq!(shown(Ok(user)), "jane u a,b,system:authenticated");
+    // Who says nothing is nobody: its certificate is a proxy's and no user's.
+    assert_eq!(shown(identify("front", &[])), "401 Unauthorized");
+    assert_eq!(shown(identify("other", &headers)), "401 Unauthorized");
+    let token = ("authorization", "Bearer secret");
+    assert!(shown(identify("front", &[token])).starts_with("ann "));
+    assert!(shown(identify("other", &[headers[0], token])).starts_with("ann "));
+}
+
+#[test]
+fn headers_of_others_say_nothing() {
+    let mut authenticator = authenticator(&sample::store(), Vec::new());
+    let names = vec!["X-Remote-User".to_owned()];
+    authenticator.front_proxy =
+        Some(FrontProxy { username_headers: names, ..FrontProxy::default() });
+    let mut parts = parts("/api", &[("x-remote-user", "jane")]);
+    assert_eq!(shown(authenticator.identify(&parts)), "system:anonymous  system:unauthenticated");
+    parts.extensions.insert(certified(&[(rcgen::DnType::CommonName, "cid")]));
+    assert!(shown(authenticator.identify(&parts)).starts_with("cid "));
 }
 
 #[test]

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::served::{self, Resource, Subresource, Version};
+use super::served::{self, Resource, Source, Subresource, Version};
+use crate::aggregate::{Freshness, Lesson};
 
 /// The groups of these versions, by rank, then by name.
 pub(super) fn items<'v, 'a: 'v>(versions: impl Iterator<Item = &'v Version<'a>>) -> Value {
     let mut by_name: BTreeMap<&str, Vec<&Version<'_>>> = BTreeMap::new();
-    for version in versions {
+    let is_known = |version: &&Version<'_>| !matches!(version.source, Source::Remote(None));
+    for version in versions.filter(is_known) {
         by_name.entry(version.group).or_default().push(version);
     }
     let mut groups: Vec<(&str, Vec<&Version<'_>>)> = by_name.into_iter().collect();
@@ -20,28 +22,43 @@ pub(super) fn items<'v, 'a: 'v>(versions: impl Iterator<Item = &'v Version<'a>>)
     groups
         .into_iter()
         .map(|(name, mut versions)| {
-            served::sort_by_preference(&mut versions);
+            served::sort_by_preference(&mut versions, |version| version.rank);
             let metadata = match name {
                 "" => json!({}),
                 name => json!({"name": name}),
             };
             json!({
                 "metadata": metadata,
-                "versions": versions.into_iter().map(version).collect::<Vec<_>>(),
+                "versions": versions.into_iter().filter_map(version).collect::<Vec<_>>(),
             })
         })
         .collect()
 }
 
-fn version(version: &Version<'_>) -> Value {
+/// None of a server that was not asked yet.
+fn version(version: &Version<'_>) -> Option<Value> {
     // Built-in kinds leave out the version that they are listed under; custom ones say it.
-    let own = match version.custom {
-        true => (version.group, version.version),
-        false => ("", ""),
+    let (own, resources) = match &version.source {
+        Source::Builtin(resources) => (("", ""), resources),
+        Source::Custom(resources) => ((version.group, version.version), resources),
+        Source::Remote(lesson) => return lesson.map(|lesson| told(version.version, lesson)),
     };
     let resources: Vec<Value> =
-        version.resources.iter().map(|resource| self::resource(resource, own)).collect();
-    json!({"version": version.version, "resources": resources, "freshness": "Current"})
+        resources.iter().map(|resource| self::resource(resource, own)).collect();
+    Some(json!({"version": version.version, "resources": resources, "freshness": "Current"}))
+}
+
+/// What another server has told of a version.
+fn told(version: &str, lesson: &Lesson) -> Value {
+    let mut row = json!({"version": version});
+    if !lesson.resources.is_empty() {
+        row["resources"] = json!(lesson.resources);
+    }
+    row["freshness"] = match lesson.freshness {
+        Freshness::Current => "Current".into(),
+        Freshness::Stale => "Stale".into(),
+    };
+    row
 }
 
 fn resource(resource: &Resource<'_>, own: (&str, &str)) -> Value {

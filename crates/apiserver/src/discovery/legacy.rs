@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::Legacy;
-use super::served::{self, Resource, Version};
+use super::served::{self, Resource, Source, Version};
 use crate::document::{self, kind_of};
 use crate::negotiate::Encoding;
 
@@ -35,11 +35,13 @@ pub(super) fn documents(versions: &[Version<'_>], address: &str) -> HashMap<Stri
         insert(format!("/apis/{group}"), "APIGroup", group == REGISTRATION, value);
     }
     for version in versions {
-        let path = match version.group {
-            "" => format!("/api/{}", version.version),
-            group => format!("/apis/{group}/{}", version.version),
+        let (routed, resources) = match &version.source {
+            Source::Builtin(resources) => (true, resources),
+            Source::Custom(resources) => (false, resources),
+            // Whoever asks is passed on.
+            Source::Remote(_) => continue,
         };
-        insert(path, "APIResourceList", !version.custom, resource_list(version));
+        insert(version.path(), "APIResourceList", routed, resource_list(version, resources));
     }
     documents
 }
@@ -61,7 +63,7 @@ fn groups<'a, 'v>(versions: &'v [Version<'a>]) -> Vec<Vec<&'v Version<'a>>> {
     let mut named: Vec<&Version<'_>> =
         versions.iter().filter(|version| !version.group.is_empty()).collect();
     named.sort_by_key(|version| {
-        (Reverse(version.rank.group), format!("{}.{}", version.version, version.group))
+        (Reverse(version.listed.group), format!("{}.{}", version.version, version.group))
     });
     let mut groups: Vec<Vec<&Version<'_>>> = Vec::new();
     for version in named {
@@ -71,7 +73,7 @@ fn groups<'a, 'v>(versions: &'v [Version<'a>]) -> Vec<Vec<&'v Version<'a>>> {
         }
     }
     for group in &mut groups {
-        served::sort_by_preference(group);
+        served::sort_by_preference(group, |version| version.listed);
     }
     groups
 }
@@ -94,7 +96,7 @@ fn group_version(version: &Version<'_>) -> Value {
     })
 }
 
-fn resource_list(version: &Version<'_>) -> Value {
+fn resource_list(version: &Version<'_>, resources: &[Resource<'_>]) -> Value {
     let mut list = Map::new();
     list.insert("kind".to_owned(), "APIResourceList".into());
     // Clients that are older than named groups know this kind without a version.
@@ -106,12 +108,12 @@ fn resource_list(version: &Version<'_>) -> Value {
         }
     };
     list.insert("groupVersion".to_owned(), name.into());
-    list.insert("resources".to_owned(), version.resources.iter().flat_map(resources).collect());
+    list.insert("resources".to_owned(), resources.iter().flat_map(rows).collect());
     Value::Object(list)
 }
 
 /// A resource and its parts, each a row of its own.
-fn resources(resource: &Resource<'_>) -> Vec<Value> {
+fn rows(resource: &Resource<'_>) -> Vec<Value> {
     let mut row = json!({
         "name": resource.name,
         "singularName": resource.singular,

@@ -1,5 +1,5 @@
-//! The versions that are served, with their resources: those of the table, and those of
-//! definitions. Both forms of discovery are made of these.
+//! The versions that are served, with their resources: those of the table, those of definitions,
+//! and those of other servers. Both forms of discovery are made of these.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,15 +10,27 @@ use kubewright_apimachinery::gvk::compare_versions;
 use kubewright_apimachinery::schema::crd::{Definition, Names, Version as DefinedVersion};
 
 use super::storage_version_hash;
+use crate::aggregate::{CUSTOM, Lesson, Roster};
 
 /// A version of a group.
 #[derive(Debug)]
 pub(super) struct Version<'a> {
     pub(super) group: &'a str,
     pub(super) version: &'a str,
+    /// How it ranks where everything is told at once.
     pub(super) rank: Priority,
-    pub(super) custom: bool,
-    pub(super) resources: Vec<Resource<'a>>,
+    /// How its APIService ranks it, which counts where groups are told one by one.
+    pub(super) listed: Priority,
+    pub(super) source: Source<'a>,
+}
+
+/// Who answers for a version.
+#[derive(Debug)]
+pub(super) enum Source<'a> {
+    Builtin(Vec<Resource<'a>>),
+    Custom(Vec<Resource<'a>>),
+    /// Another server, which has told this.
+    Remote(Option<&'a Lesson>),
 }
 
 #[derive(Debug)]
@@ -43,9 +55,6 @@ pub(super) struct Subresource<'a> {
     pub(super) verbs: Vec<&'a str>,
 }
 
-/// How definitions rank among groups.
-const CUSTOM: Priority = Priority { group: 1000, version: 100 };
-
 /// The group that registers all others has no rank; it comes first.
 const FIRST: Priority = Priority { group: u32::MAX, version: u32::MAX };
 
@@ -54,7 +63,10 @@ pub(super) fn is_builtin(group: &str) -> bool {
 }
 
 /// Every served version, without any order among groups.
-pub(super) fn versions(definitions: &[Arc<Definition>]) -> Vec<Version<'_>> {
+pub(super) fn versions<'a>(
+    definitions: &'a [Arc<Definition>],
+    roster: &'a Roster,
+) -> Vec<Version<'a>> {
     let mut versions: Vec<Version<'_>> = builtin::versions().iter().map(of_table).collect();
     let mut custom: BTreeMap<(&str, &str), Vec<Resource<'_>>> = BTreeMap::new();
     for definition in definitions.iter().filter(|definition| definition.status.established) {
@@ -67,26 +79,59 @@ pub(super) fn versions(definitions: &[Arc<Definition>]) -> Vec<Version<'_>> {
     }
     versions.extend(custom.into_iter().map(|((group, version), mut resources)| {
         resources.sort_by_key(|resource| resource.name);
-        Version { group, version, rank: CUSTOM, custom: true, resources }
+        let source = Source::Custom(resources);
+        Version { group, version, rank: CUSTOM, listed: CUSTOM, source }
     }));
+    for registration in roster.iter() {
+        let (group, version) = (registration.group.as_str(), registration.version.as_str());
+        let known = versions.iter_mut().find(|one| (one.group, one.version) == (group, version));
+        let lesson = roster.lesson(&registration.name).map(|lesson| &**lesson);
+        let (rank, is_remote) = (registration.rank, registration.remote.is_some());
+        match known {
+            Some(known) if is_remote => {
+                *known = Version { rank, listed: rank, source: Source::Remote(lesson), ..*known };
+            }
+            Some(known) => known.listed = rank,
+            None if is_remote => {
+                let source = Source::Remote(lesson);
+                versions.push(Version { group, version, rank, listed: rank, source });
+            }
+            // Nobody answers for it, so there is nothing to tell.
+            None => {}
+        }
+    }
     versions
 }
 
+impl Version<'_> {
+    /// Where it is asked for.
+    pub(super) fn path(&self) -> String {
+        match self.group {
+            "" => format!("/api/{}", self.version),
+            group => format!("/apis/{group}/{}", self.version),
+        }
+    }
+}
+
+/// By which of its ranks a version is preferred.
+pub(super) type Ranking = fn(&Version<'_>) -> Priority;
+
 /// Puts versions of one group in the order of preference.
-pub(super) fn sort_by_preference(versions: &mut [&Version<'_>]) {
+pub(super) fn sort_by_preference(versions: &mut [&Version<'_>], ranking: Ranking) {
     versions.sort_by(|a, b| {
         let steadier = || compare_versions(b.version, a.version);
-        Reverse(a.rank.version).cmp(&Reverse(b.rank.version)).then_with(steadier)
+        Reverse(ranking(a).version).cmp(&Reverse(ranking(b).version)).then_with(steadier)
     });
 }
 
 fn of_table(version: &'static builtin::Version) -> Version<'static> {
+    let rank = version.priority.unwrap_or(FIRST);
     Version {
         group: version.group,
         version: version.version,
-        rank: version.priority.unwrap_or(FIRST),
-        custom: false,
-        resources: version.resources.iter().map(of_builtin).collect(),
+        rank,
+        listed: rank,
+        source: Source::Builtin(version.resources.iter().map(of_builtin).collect()),
     }
 }
 

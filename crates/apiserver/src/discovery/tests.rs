@@ -14,7 +14,7 @@ fn discovery(definitions: Vec<Arc<Definition>>) -> Discovery {
         address: "192.0.2.2:16443".to_owned(),
         paths: vec!["/version".to_owned(), "/healthz".to_owned()],
     };
-    Discovery::new(Arc::new(server), definitions)
+    Discovery::new(Arc::new(server), definitions, Arc::default())
 }
 
 fn ask(discovery: &Discovery, path: &str, headers: &[(&str, &str)]) -> Answer {

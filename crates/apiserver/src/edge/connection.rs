@@ -116,8 +116,9 @@ where
     ) {
         let (_, session) = stream.get_ref();
         // Once for all requests: who shows a certificate seldom has a connection for a year.
-        let shown = self.tls.judge(session.peer_certificates().unwrap_or_default());
-        let peer = Arc::new(Peer { address, shown, certified: OnceLock::new() });
+        let presented = session.peer_certificates().unwrap_or_default();
+        let (shown, proxy) = (self.tls.judge(presented), self.tls.proxy(presented));
+        let peer = Arc::new(Peer { address, shown, proxy, certified: OnceLock::new() });
         let is_h2 = session.alpn_protocol() == Some(b"h2");
 
         let traffic = Arc::new(Traffic::default());
@@ -171,7 +172,7 @@ where
         }
         let opened = socket.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(socket) = opened {
-            socket.run().await;
+            socket.run(shutdown).await;
         }
     }
 }

@@ -161,13 +161,13 @@ impl Front {
         let (mut parts, body) = response.into_parts();
         let end = match (&body, deadline) {
             (Body::Whole(_), _) => End::Never,
-            (Body::Stream(_), Some(deadline)) => {
+            (Body::Stream(_) | Body::Passed(_), Some(deadline)) => {
                 End::Broken(tokio::time::sleep_until(deadline).boxed())
             }
-            (Body::Stream(_), None) if class == Class::LongRunning => {
+            (Body::Stream(_) | Body::Passed(_), None) if class == Class::LongRunning => {
                 End::Whole(self.shutdown.clone().cancelled_owned().boxed())
             }
-            (Body::Stream(_), None) => End::Never,
+            (Body::Stream(_) | Body::Passed(_), None) => End::Never,
         };
         let content = if gzip && !parts.headers.contains_key(CONTENT_ENCODING) {
             match gzip::choose(body).await {

@@ -1,7 +1,6 @@
 //! Compression of long answers, for clients that asked for it.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::io::Write as _;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -14,7 +13,7 @@ use http::HeaderMap;
 use http::header::ACCEPT_ENCODING;
 use http_body::{Body as _, Frame};
 
-use crate::body::Body;
+use crate::body::{Body, Broken};
 
 /// Shorter answers are sent as they are: on a fast network compressing them costs more time than
 /// it saves.
@@ -52,6 +51,8 @@ pub(super) async fn choose(body: Body) -> Choice {
             Choice::Compressed(Box::new(Gzip::new(Body::empty(), bytes)))
         }
         Body::Whole(bytes) => Choice::Plain(Body::Whole(bytes)),
+        // Whoever made it has decided.
+        passed @ Body::Passed(_) => Choice::Plain(passed),
         Body::Stream(mut stream) => {
             let mut head = VecDeque::new();
             let mut length = 0;
@@ -79,11 +80,12 @@ impl Gzip {
     pub(super) fn poll_frame(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         while let Some(encoder) = &mut self.encoder {
             if self.rest.is_empty() {
                 match ready!(Pin::new(&mut self.body).poll_frame(context)) {
                     Some(Ok(frame)) => self.rest = frame.into_data().unwrap_or_default(),
+                    Some(Err(broken)) => return Poll::Ready(Some(Err(broken))),
                     None => {
                         let end = self.encoder.take().map(GzEncoder::finish);
                         let end = end.and_then(Result::ok).unwrap_or_default();

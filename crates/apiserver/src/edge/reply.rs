@@ -10,7 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::connection::UnderWay;
 use super::gzip::Gzip;
-use crate::body::Body;
+use crate::body::{Body, Broken};
 
 /// The body of an answer on its way out.
 pub struct Reply {
@@ -36,10 +36,15 @@ pub(super) enum End {
     Broken(BoxFuture<'static, ()>),
 }
 
-/// An answer outlasted its request's deadline.
+/// Why the client must not take an answer for a whole one.
 #[derive(Debug, thiserror::Error)]
-#[error("send the whole answer in time")]
-pub struct Late;
+pub enum Unfinished {
+    /// It outlasted its request's deadline.
+    #[error("send the whole answer in time")]
+    Late,
+    #[error(transparent)]
+    Broken(#[from] Broken),
+}
 
 impl Reply {
     pub(super) fn new(
@@ -60,17 +65,20 @@ impl Reply {
 
 impl http_body::Body for Reply {
     type Data = Bytes;
-    type Error = Late;
+    type Error = Unfinished;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Late>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Unfinished>>> {
         let reply = self.get_mut();
         let ended = match &mut reply.end {
             End::Never => None,
             End::Whole(end) => end.as_mut().poll(context).is_ready().then_some(None),
-            End::Broken(end) => end.as_mut().poll(context).is_ready().then_some(Some(Err(Late))),
+            End::Broken(end) => {
+                let is_late = end.as_mut().poll(context).is_ready();
+                is_late.then_some(Some(Err(Unfinished::Late)))
+            }
         };
         if let Some(last) = ended {
             reply.content = Content::Ended;
@@ -82,7 +90,7 @@ impl http_body::Body for Reply {
             Content::Compressed(gzip) => gzip.poll_frame(context),
             Content::Ended => return Poll::Ready(None),
         };
-        frame.map(|frame| frame.map(|frame| frame.map_err(|never| match never {})))
+        frame.map(|frame| frame.map(|frame| frame.map_err(Unfinished::Broken)))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -1,5 +1,7 @@
-//! Watches over a WebSocket, which is how pages in a browser follow a collection.
+//! Connections that leave HTTP.
 //!
+//! Where another server answers, its connection is joined with the client's, whatever they speak.
+//! Otherwise it is a watch over a WebSocket, which is how pages in a browser follow a collection.
 //! The request and its answer are those of any watch; only the way out differs: each event is a
 //! message. What the client says is of no interest, but that it is still there.
 
@@ -15,26 +17,36 @@ use http::header::{
 };
 use http::{Request, Response, StatusCode, Version};
 use http_body_util::BodyExt as _;
-use hyper::upgrade::OnUpgrade;
+use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use sha1::{Digest as _, Sha1};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::class;
 use super::reply::Reply;
+use crate::aggregate::proxy::{Switchable, Switched};
 use crate::authn;
 
-/// A request for a watch that asks for a WebSocket.
+/// A request that asks to leave HTTP.
 pub(super) struct Asked {
     headers: HeaderMap,
     upgrade: OnUpgrade,
+    /// Whether it asks for a watch over a WebSocket.
+    is_watch: bool,
 }
 
-/// A WebSocket that is about to open, and what it will tell.
+/// A connection that is about to leave HTTP, and what it is for.
 pub(super) struct Socket {
     upgrade: OnUpgrade,
-    events: Events,
+    purpose: Purpose,
+}
+
+enum Purpose {
+    Watch(Events),
+    /// To be joined with that of another server.
+    Tunnel(Upgraded),
 }
 
 /// Why there is no WebSocket: a status, and what to say of it.
@@ -42,29 +54,38 @@ type Refusal = (StatusCode, &'static str);
 
 impl Asked {
     pub(super) fn of<B>(request: &mut Request<B>) -> Option<Self> {
-        let is_asked = request.version() == Version::HTTP_11
-            && authn::is_websocket(request.headers())
-            && class::is_watch(request.method(), request.uri());
-        is_asked.then(|| Asked {
-            headers: request.headers().clone(),
-            upgrade: hyper::upgrade::on(request),
+        let is_asked =
+            request.version() == Version::HTTP_11 && request.headers().contains_key(UPGRADE);
+        is_asked.then(|| {
+            request.extensions_mut().insert(Switchable);
+            Asked {
+                headers: request.headers().clone(),
+                upgrade: hyper::upgrade::on(&mut *request),
+                is_watch: authn::is_websocket(request.headers())
+                    && class::is_watch(request.method(), request.uri()),
+            }
         })
     }
 
-    /// Has the client switch to the protocol, if there is a watch to tell of. Anything else is
-    /// answered as it would be without.
-    pub(super) fn answer(self, watch: Response<Reply>) -> (Response<Reply>, Option<Socket>) {
-        if watch.status() != StatusCode::OK {
-            return (watch, None);
+    /// Has the client switch to the protocol, if another server has, or if there is a watch to
+    /// tell of. Anything else is answered as it would be without.
+    pub(super) fn answer(self, answer: Response<Reply>) -> (Response<Reply>, Option<Socket>) {
+        if let Some(switched) = answer.extensions().get::<Switched>() {
+            let headers = switched.headers.clone();
+            let stream = switched.take().expect("an answer is given once");
+            let socket = Socket { upgrade: self.upgrade, purpose: Purpose::Tunnel(stream) };
+            return (switching(headers), Some(socket));
         }
+        if !self.is_watch || answer.status() != StatusCode::OK {
+            return (answer, None);
+        }
+        let watch = answer;
         match handshake(&self.headers) {
             Ok(headers) => {
-                let mut response = Response::new(Reply::text(""));
-                *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-                *response.headers_mut() = headers;
                 let framing = Framing::of(watch.headers());
                 let events = Events { reply: watch.into_body(), framing, rest: BytesMut::new() };
-                (response, Some(Socket { upgrade: self.upgrade, events }))
+                let socket = Socket { upgrade: self.upgrade, purpose: Purpose::Watch(events) };
+                (switching(headers), Some(socket))
             }
             Err((status, why)) => {
                 let mut response = Response::new(Reply::text(why));
@@ -77,6 +98,13 @@ impl Asked {
             }
         }
     }
+}
+
+fn switching(headers: HeaderMap) -> Response<Reply> {
+    let mut response = Response::new(Reply::text(""));
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    *response.headers_mut() = headers;
+    response
 }
 
 const VERSION: &str = "13";
@@ -124,18 +152,48 @@ fn accept(key: &str) -> String {
 }
 
 impl Socket {
-    /// Tells the events until either side has enough.
-    pub(super) async fn run(mut self) {
+    /// Returns when either side has enough, or at `shutdown`.
+    pub(super) async fn run(self, shutdown: &CancellationToken) {
         let upgraded = match self.upgrade.await {
             Ok(upgraded) => upgraded,
-            Err(error) => return debug!(%error, "no WebSocket"),
+            Err(error) => return debug!(%error, "connection did not leave HTTP"),
         };
+        match self.purpose {
+            // Its events end at a shutdown.
+            Purpose::Watch(events) => events.tell(upgraded).await,
+            Purpose::Tunnel(stream) => {
+                shutdown.run_until_cancelled(join(upgraded, stream)).await;
+            }
+        }
+    }
+}
+
+/// Joins two connections until either ends.
+async fn join(one: Upgraded, other: Upgraded) {
+    let (mut one, mut other) = (TokioIo::new(one), TokioIo::new(other));
+    {
+        let (mut from_one, mut to_one) = tokio::io::split(&mut one);
+        let (mut from_other, mut to_other) = tokio::io::split(&mut other);
+        // Upstream hangs up on both as soon as one has nothing more to say.
+        tokio::select! {
+            _ = tokio::io::copy(&mut from_one, &mut to_other) => {}
+            _ = tokio::io::copy(&mut from_other, &mut to_one) => {}
+        }
+    }
+    // Whoever is gone already need not be told.
+    let _ = one.shutdown().await;
+    let _ = other.shutdown().await;
+}
+
+impl Events {
+    /// Tells the events until either side has enough.
+    async fn tell(mut self, upgraded: Upgraded) {
         let (mut reader, mut writer) = tokio::io::split(TokioIo::new(upgraded));
         let mut heard = Heard::default();
         loop {
             // Either arm may be dropped: what came is kept in `events` and in `heard`.
             let (bytes, is_over) = tokio::select! {
-                events = self.events.next() => match events {
+                events = self.next() => match events {
                     Some(events) => (events, false),
                     None => (message(Opcode::Close, &CLOSE_NORMAL), true),
                 },

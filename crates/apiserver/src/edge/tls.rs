@@ -24,6 +24,16 @@ pub struct Tls {
     /// None if there are no authorities to vouch for anybody.
     verifier: Option<Arc<dyn ClientCertVerifier>>,
     authorities: Vec<CertificateDer<'static>>,
+    /// None if no proxies are believed.
+    proxies: Option<Arc<dyn ClientCertVerifier>>,
+}
+
+/// Who vouches for those that connect, in PEM.
+#[derive(Debug, Clone, Copy)]
+pub struct Authorities<'a> {
+    pub clients: &'a [u8],
+    /// Of proxies, which may say on whose behalf they ask.
+    pub proxies: &'a [u8],
 }
 
 /// What a client has shown of itself.
@@ -71,44 +81,46 @@ pub enum TlsError {
 }
 
 impl Tls {
-    /// Shows `certificates`, and asks clients for one of their own, naming the authorities in
-    /// `client_ca_pem`.
+    /// Shows `certificates`, and asks clients for one of their own, naming the authorities.
     ///
     /// A client may well present none, or one that nobody vouches for: as with kube-apiserver, its
     /// requests are refused then ([`Shown::Untrusted`]), but nobody hangs up.
-    pub fn new(certificates: Arc<Certificates>, client_ca_pem: &[u8]) -> Result<Self, TlsError> {
-        let authorities = CertificateDer::pem_slice_iter(client_ca_pem)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(TlsError::Authority)?;
-        let mut roots = RootCertStore::empty();
-        for certificate in &authorities {
-            roots.add(certificate.clone()).map_err(TlsError::Trust)?;
-        }
+    pub fn new(
+        certificates: Arc<Certificates>,
+        authorities: Authorities<'_>,
+    ) -> Result<Self, TlsError> {
+        let (clients, proxies) = (read(authorities.clients)?, read(authorities.proxies)?);
+        let (client_roots, proxy_roots) = (roots(&clients)?, roots(&proxies)?);
         let provider = provider();
-        let anyone = Anyone { hints: roots.subjects(), provider: Arc::clone(&provider) };
-        let verifier = match roots.is_empty() {
-            true => None,
-            false => Some(
-                WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
-                    .build()
-                    .map_err(TlsError::Verifier)?,
-            ),
-        };
+        let hints = [client_roots.subjects(), proxy_roots.subjects()].concat();
+        let anyone = Anyone { hints, provider: Arc::clone(&provider) };
+        let verifier = self::verifier(client_roots, &provider)?;
+        let proxies = self::verifier(proxy_roots, &provider)?;
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(TlsError::Config)?;
-        let config = match verifier {
+        let config = match verifier.as_ref().or(proxies.as_ref()) {
             Some(_) => config.with_client_cert_verifier(Arc::new(anyone)),
             // Nobody is asked for what nobody could vouch for.
             None => config.with_no_client_auth(),
         };
         let mut config = config.with_cert_resolver(certificates);
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Tls { config: Arc::new(config), verifier, authorities })
+        Ok(Tls { config: Arc::new(config), verifier, authorities: clients, proxies })
     }
 
     pub(super) fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.config)
+    }
+
+    /// The certificate of a proxy, if that is what was presented.
+    pub(super) fn proxy(
+        &self,
+        presented: &[CertificateDer<'_>],
+    ) -> Option<CertificateDer<'static>> {
+        let [own, others @ ..] = presented else { return None };
+        let verdict = self.proxies.as_ref()?.verify_client_cert(own, others, UnixTime::now());
+        verdict.is_ok().then(|| own.clone().into_owned())
     }
 
     /// Judges the certificates that a client presented, its own first, as of now.
@@ -192,6 +204,31 @@ impl fmt::Debug for Tls {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Tls")
     }
+}
+
+fn read(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(TlsError::Authority)
+}
+
+fn roots(certificates: &[CertificateDer<'static>]) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates {
+        roots.add(certificate.clone()).map_err(TlsError::Trust)?;
+    }
+    Ok(roots)
+}
+
+/// None where there is nobody to vouch for anybody.
+fn verifier(
+    authorities: RootCertStore,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Option<Arc<dyn ClientCertVerifier>>, TlsError> {
+    if authorities.is_empty() {
+        return Ok(None);
+    }
+    let (authorities, provider) = (Arc::new(authorities), Arc::clone(provider));
+    let verifier = WebPkiClientVerifier::builder_with_provider(authorities, provider).build();
+    verifier.map(|verifier| Some(verifier as Arc<_>)).map_err(TlsError::Verifier)
 }
 
 fn pair(certificate_pem: &[u8], key_pem: &[u8]) -> Result<Arc<CertifiedKey>, PairError> {

@@ -21,6 +21,7 @@ fn settings() -> Settings<'static> {
         proxy: Some(Proxy {
             ca: "proxy",
             allowed_names: &["front-proxy-client"],
+            uid_headers: &["X-Remote-Uid"],
             username_headers: &["X-Remote-User"],
             group_headers: &["X-Remote-Group"],
             extra_prefixes: &["X-Remote-Extra-"],
@@ -172,6 +173,7 @@ fn aggregated_servers_are_told_whom_to_trust() {
                 "requestheader-client-ca-file": "proxy",
                 "requestheader-extra-headers-prefix": "[\"X-Remote-Extra-\"]",
                 "requestheader-group-headers": "[\"X-Remote-Group\"]",
+                "requestheader-uid-headers": "[\"X-Remote-Uid\"]",
                 "requestheader-username-headers": "[\"X-Remote-User\"]",
             },
         }),

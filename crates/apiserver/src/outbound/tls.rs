@@ -40,9 +40,9 @@ pub(crate) enum Trust {
 
 /// Who we are to a server that asks: a certificate and its key, in PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Identity {
-    pub(crate) certificate: Vec<u8>,
-    pub(crate) key: Vec<u8>,
+pub struct Identity {
+    pub certificate: Vec<u8>,
+    pub key: Vec<u8>,
 }
 
 /// How connections to a server are secured, or why they cannot be.

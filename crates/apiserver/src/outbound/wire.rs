@@ -11,11 +11,12 @@ use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
+use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpStream, lookup_host};
 use tokio_rustls::client::TlsStream;
 
-use super::error::Cause;
+use super::error::{CallError, Cause};
 use super::{Idle, join};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -116,6 +117,17 @@ impl Wire {
 impl Answer {
     pub(super) fn new(body: Incoming, wire: Wire, idle: &Arc<Idle>) -> Self {
         Answer { body, wire: Some(wire), idle: Arc::clone(idle) }
+    }
+
+    /// The connection, of a server that has agreed to speak something else than HTTP over it.
+    pub(crate) async fn switch(mut answer: Response<Self>) -> Result<Upgraded, CallError> {
+        let switching = hyper::upgrade::on(&mut answer);
+        let mut wire = answer.into_body().wire.expect("it was not read to its end");
+        let failed = |error: &hyper::Error, ends: &str| Cause::of_hyper(error, ends);
+        if let Some(connection) = wire.connection.take() {
+            connection.await.map_err(|error| failed(&error, &wire.ends))?;
+        }
+        Ok(switching.await.map_err(|error| failed(&error, &wire.ends))?)
     }
 
     /// Keeps the connection for the next request.

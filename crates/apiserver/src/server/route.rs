@@ -666,8 +666,11 @@ impl Call<'_> {
         matches!(group, "authentication.k8s.io" | "authorization.k8s.io")
     }
 
-    /// What is defined is served before the client knows that it was defined.
+    /// What is defined or registered is served before the client knows that it was.
     async fn settle_definitions(&self) {
+        if Arc::ptr_eq(self.resource, Catalog::api_services()) {
+            self.server.shelf.refresh();
+        }
         if !Arc::ptr_eq(self.resource, Catalog::definitions()) {
             return;
         }

@@ -32,6 +32,7 @@ pub(crate) fn server() -> Server {
         node_ports: 30_000..=32_767,
         shutdown: CancellationToken::new(),
         audit: None,
+        identity: None,
         companions: Vec::new(),
         admission: crate::admission::PluginSet::default(),
     })

@@ -8,6 +8,9 @@ use rcgen::{
     KeyUsagePurpose, SanType,
 };
 
+/// Who may say in headers on whose behalf it asks.
+pub(super) const FRONT_PROXY: &str = "front-proxy-client";
+
 /// Signs for one cluster, and dies with it.
 pub(super) struct Authority {
     issuer: Issuer<'static, KeyPair>,
@@ -21,9 +24,9 @@ pub(super) struct Pair {
 }
 
 impl Authority {
-    pub(super) fn new() -> Result<Self> {
+    pub(super) fn new(name: &str) -> Result<Self> {
         let key = KeyPair::generate().context("make a key")?;
-        let mut params = named("kubewright-upstream");
+        let mut params = named(name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
         let certificate = params.self_signed(&key).context("sign a certificate")?.pem();
@@ -46,6 +49,13 @@ impl Authority {
     pub(super) fn client(&self, name: &str, group: &str) -> Result<Pair> {
         let mut params = named(name);
         params.distinguished_name.push(DnType::OrganizationName, group);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.issue(params)
+    }
+
+    /// The server, as it asks others on behalf of its clients.
+    pub(super) fn proxy(&self) -> Result<Pair> {
+        let mut params = named(FRONT_PROXY);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         self.issue(params)
     }

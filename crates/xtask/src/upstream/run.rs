@@ -20,7 +20,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Extra;
 use super::assets::{self, program};
-use super::authority::{self, Authority, Pair};
+use super::authority::{self, Authority, FRONT_PROXY, Pair};
 use super::process::{Component, dependent};
 
 /// Generous: a loaded machine with cold files.
@@ -257,7 +257,10 @@ struct Secrets {
 
 impl Secrets {
     fn write(folder: &Path, port: u16) -> Result<Self> {
-        let authority = Authority::new()?;
+        let authority = Authority::new("kubewright-upstream")?;
+        // Whoever it vouches for may speak for anybody, so it vouches for nobody else.
+        let proxy_authority = Authority::new("kubewright-upstream-front-proxy")?;
+        let proxy = proxy_authority.proxy()?;
         let server = authority.server()?;
         let admin = authority.client("admin", "system:masters")?;
         let token = authority::token()?;
@@ -268,6 +271,9 @@ impl Secrets {
             ("ca.key", authority.pair.key.clone()),
             ("server.crt", server.certificate),
             ("server.key", server.key),
+            ("proxy-ca.crt", proxy_authority.pair.certificate),
+            ("proxy.crt", proxy.certificate),
+            ("proxy.key", proxy.key),
             ("service-account.key", signing_key),
             ("service-account.pub", verifying_key),
             ("tokens.csv", format!("{token},token-admin,token-admin,\"system:masters\"\n")),
@@ -352,6 +358,14 @@ fn apiserver_arguments(ports: &Ports, etcd_url: &str, controllers: bool) -> Vec<
         "--tls-cert-file=server.crt".to_owned(),
         "--tls-private-key-file=server.key".to_owned(),
         "--client-ca-file=ca.crt".to_owned(),
+        "--proxy-client-cert-file=proxy.crt".to_owned(),
+        "--proxy-client-key-file=proxy.key".to_owned(),
+        "--requestheader-client-ca-file=proxy-ca.crt".to_owned(),
+        format!("--requestheader-allowed-names={FRONT_PROXY}"),
+        "--requestheader-username-headers=X-Remote-User".to_owned(),
+        "--requestheader-uid-headers=X-Remote-Uid".to_owned(),
+        "--requestheader-group-headers=X-Remote-Group".to_owned(),
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-".to_owned(),
         "--token-auth-file=tokens.csv".to_owned(),
         "--authorization-mode=RBAC".to_owned(),
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),

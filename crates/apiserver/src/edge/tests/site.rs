@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::body::Body;
 use crate::edge::front::Crowded;
-use crate::edge::{self, Certificates, Limits, Peer, Shown, Tls};
+use crate::edge::{self, Authorities, Certificates, Limits, Peer, Shown, Tls};
 
 pub(super) struct Site {
     authority: CertifiedIssuer<'static, KeyPair>,
@@ -77,7 +77,11 @@ impl Site {
         let (certificate, key) = issue(&authority, &["localhost"]);
         let certificates = Certificates::new(certificate.as_bytes(), key.as_bytes());
         let certificates = Arc::new(certificates.expect("a pair"));
-        let tls = Tls::new(Arc::clone(&certificates), authority.pem().as_bytes()).expect("TLS");
+        let tls = Tls::new(
+            Arc::clone(&certificates),
+            Authorities { clients: authority.pem().as_bytes(), proxies: &[] },
+        )
+        .expect("TLS");
         let client = Credentials::of(&authority);
 
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
