@@ -1,5 +1,6 @@
 //! CustomResourceDefinitions: from a stored definition to the resources it defines.
 
+pub(crate) mod convert;
 pub(crate) mod life;
 
 use std::collections::HashMap;
@@ -16,6 +17,7 @@ use kubewright_apimachinery::schema::{
 use kubewright_store::Revision;
 use serde_json::Value;
 
+use self::convert::{Conversion, Webhook};
 use crate::aggregate::{Identity, Lesson, Registry};
 use crate::catalog::Catalog;
 use crate::discovery;
@@ -87,7 +89,7 @@ impl Shelf {
             let key = rev.key.as_str();
             let known = current.read.remove(key).filter(|(revision, _)| *revision == rev.revision);
             changed |= known.is_none();
-            let compile = || index::object(rev).as_ref().and_then(compile);
+            let compile = || compile(&self.store, &index::object(rev)?);
             let entry = known.unwrap_or_else(|| (rev.revision, compile()));
             read.insert(key.to_owned(), entry);
         }
@@ -120,27 +122,34 @@ fn name(definition: &Definition) -> &str {
 }
 
 /// What is served of a definition, if it is established.
-fn compile(object: &Value) -> Option<Read> {
+fn compile(store: &Store, object: &Value) -> Option<Read> {
     let definition = Arc::new(Definition::parse(object).ok()?);
     if !definition.status.established {
         return None;
     }
-    let resources = resources(object, &definition);
+    let resources = resources(object, &definition, Webhook::of(store, object, &definition));
     Some(Read { definition, resources })
 }
 
 /// The resource of a definition in the version in which it is stored, served or not.
-fn resource(object: &Value) -> Option<Arc<Resource>> {
+fn resource(store: &Store, object: &Value) -> Option<Arc<Resource>> {
     let mut served = object.clone();
     for version in served["spec"]["versions"].as_array_mut()? {
         version["served"] = true.into();
     }
     let definition = Arc::new(Definition::parse(&served).ok()?);
-    resources(&served, &definition).into_iter().find(|resource| resource.gvk == resource.hub)
+    let webhook = Webhook::of(store, &served, &definition);
+    let mut resources = resources(&served, &definition, webhook).into_iter();
+    resources.find(|resource| resource.gvk == resource.hub)
 }
 
-/// The resources of a definition, one for each version that is served.
-pub(crate) fn resources(object: &Value, definition: &Arc<Definition>) -> Vec<Arc<Resource>> {
+/// The resources of a definition, one for each version that is served. The webhook converts between
+/// them; without one they differ by name only.
+pub(crate) fn resources(
+    object: &Value,
+    definition: &Arc<Definition>,
+    webhook: Option<Webhook>,
+) -> Vec<Arc<Resource>> {
     let spec = &definition.spec;
     let raw = object["spec"]["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let raw_schema = |at: usize| raw.get(at)?.pointer("/schema/openAPIV3Schema");
@@ -151,12 +160,15 @@ pub(crate) fn resources(object: &Value, definition: &Arc<Definition>) -> Vec<Arc
     let versions = Arc::new(SameInAllVersions::new(schemas));
     let Some(hub) = definition.storage_version() else { return Vec::new() };
     let names = &spec.names;
+    let webhook = webhook.map(Arc::new);
+    // An object is read through the schema of the version that it is stored in, too.
+    let mut hasher = DefaultHasher::new();
+    json::to_string(&object["spec"]).hash(&mut hasher);
+    let schema_hash = hasher.finish();
     let served = spec.versions().iter().enumerate().filter(|(_, version)| version.served);
     let resource = |(at, version): (usize, &Version)| {
         let mut schema = version.open_api_v3_schema().cloned().unwrap_or_default();
         schema::prune_defaults(&mut schema);
-        let mut hasher = DefaultHasher::new();
-        raw_schema(at).map(json::to_string).hash(&mut hasher);
         let gvk = |version: &str| GroupVersionKind::new(&*spec.group, version, &*names.kind);
         Arc::new(Resource {
             gvr: GroupVersionResource::new(&*spec.group, &*version.name, &*names.plural),
@@ -171,8 +183,11 @@ pub(crate) fn resources(object: &Value, definition: &Arc<Definition>) -> Vec<Arc
                 version: at,
                 schema: Arc::new(schema),
                 rules: Arc::default(),
-                schema_hash: hasher.finish(),
+                schema_hash,
                 versions: Arc::clone(&versions),
+                conversion: webhook.clone().map(|webhook| {
+                    Arc::new(Conversion::new(webhook, &gvk(&version.name), schema_hash))
+                }),
             }),
             tracking: OnceLock::new(),
         })

@@ -136,7 +136,9 @@ impl Delete<'_> {
         let Some(current) = current else {
             return Err(Box::new(Status::not_found(&resource, name)));
         };
-        let live = encode::live(self.resource, current)?;
+        // Upstream reads what it is to delete from its storage, and so anew.
+        let shown = self.resource.shown_anew(current).await?;
+        let live = encode::live(self.resource, &shown)?;
         if remove {
             return Ok((Change::Delete, Next::Removed(live)));
         }
@@ -167,14 +169,16 @@ impl Delete<'_> {
             Verdict::Mark(object) if object == live => {
                 (Change::Keep, Next::Answer(Deleted::Object { object, gone: false }))
             }
-            Verdict::Mark(mut object) => (self.put(&mut object), Next::Marked),
-            Verdict::MarkThenRemove(mut object) => (self.put(&mut object), Next::MarkedForRemoval),
+            Verdict::Mark(mut object) => (self.put(&mut object).await?, Next::Marked),
+            Verdict::MarkThenRemove(mut object) => {
+                (self.put(&mut object).await?, Next::MarkedForRemoval)
+            }
         })
     }
 
-    fn put(&self, object: &mut Value) -> Change {
-        let value = self.resource.to_bytes(object);
-        Change::Put { value, ttl: None, durability: Durability::Synced }
+    async fn put(&self, object: &mut Value) -> Result<Change, Refusal> {
+        let value = self.resource.storage_bytes(object).await?;
+        Ok(Change::Put { value, ttl: None, durability: Durability::Synced })
     }
 
     fn check_preconditions(&self, name: &str, live: &Value) -> Result<(), Refusal> {

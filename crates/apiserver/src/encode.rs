@@ -20,15 +20,15 @@ use http::{Response, StatusCode};
 use kubewright_apimachinery::status::Status;
 use kubewright_apimachinery::time::MicroTime;
 use kubewright_apimachinery::{builtin, json, proto, yaml};
-use kubewright_store::Clock;
+use kubewright_store::{Clock, Rev};
 use serde_json::Value;
 
-pub(crate) use renderer::check;
 pub use renderer::{Piece, Renderer};
+pub(crate) use renderer::{check, converted_form};
 pub(crate) use view::{Tables, include, not_an_object, partial};
 
 use crate::body::Body;
-use crate::index::Stored;
+use crate::index::{Index, Stored};
 use crate::negotiate::{Encoding, Format, View};
 use crate::resource::{Origin, Resource};
 
@@ -37,8 +37,8 @@ use crate::resource::{Origin, Resource};
 pub enum Answer<'a> {
     /// An object of the resource, as it is stored.
     Stored(&'a Stored),
-    /// An object of the resource in its hub version that is not stored, or not in this form: the
-    /// outcome of a dry run, or what was deleted.
+    /// An object of the resource in the version in which writes judge it that is not stored, or
+    /// not in this form: the outcome of a dry run, or what was deleted.
     Hub(Value),
     /// An object or list that is what it says it is: a review, a scale, a token request.
     Own(Value),
@@ -101,8 +101,8 @@ impl Encoder {
                 let renderer = Renderer::new(resource);
                 return renderer.partial(rev, rev.revision, *version, format.encoding);
             }
-            (Answer::Stored(rev), _) => Object::Hub(renderer::hub(resource, rev)?),
-            (Answer::Hub(object), _) => Object::Hub(object),
+            (Answer::Stored(rev), _) => Object::judged(resource, live(resource, rev)?),
+            (Answer::Hub(object), _) => Object::written(resource, object)?,
             (Answer::Own(object), _) => Object::Own(object),
         };
         self.view(object, resource, format)
@@ -115,18 +115,18 @@ impl Encoder {
         format: &Format,
     ) -> Result<Bytes, Box<Status>> {
         let value = match (&format.view, object.is_list()) {
-            (View::Object, _) => object.shown(resource),
+            (View::Object, _) => object.shown(resource)?,
             (View::PartialObjectMetadata(_), true) => return Err(view::not_an_object(resource)),
             (View::PartialObjectMetadata(version), false) => {
-                view::partial(&object.shown(resource), *version)
+                view::partial(&object.shown(resource)?, *version)
             }
             (View::PartialObjectMetadataList(_), false) => return Err(view::not_a_list(resource)),
             (View::PartialObjectMetadataList(version), true) => {
-                view::partial_list(&object.shown(resource), *version)
+                view::partial_list(&object.shown(resource)?, *version)
             }
             (View::Table { version, include }, _) => {
                 let include = view::include(include)?;
-                self.table(resource, include).rows(object, *version, self.now())
+                self.table(resource, include).rows(object, *version, self.now())?
             }
         };
         encode(&value, format.encoding)
@@ -140,20 +140,43 @@ impl Encoder {
 
 /// An object on its way out.
 enum Object {
+    /// Of a built-in kind, in its hub version.
     Hub(Value),
+    /// Of a custom resource, as the client sees it.
+    Shown(Value),
     Own(Value),
 }
 
 impl Object {
+    /// An object in the version in which writes judge it.
+    fn judged(resource: &Resource, object: Value) -> Self {
+        match resource.origin {
+            Origin::Builtin(_) => Object::Hub(object),
+            Origin::Custom(_) => Object::Shown(object),
+        }
+    }
+
+    /// The same, as a write left it.
+    fn written(resource: &Resource, mut object: Value) -> Result<Self, Box<Status>> {
+        if let Origin::Custom(_) = resource.origin {
+            match resource.is_converted() {
+                // Only what comes out of storage has its defaults filled in.
+                true => json::sort_keys(&mut object),
+                false => object = renderer::in_version(resource, object)?,
+            }
+        }
+        Ok(Object::judged(resource, object))
+    }
+
     fn is_list(&self) -> bool {
         matches!(self, Object::Own(value) if value.get("items").is_some())
     }
 
     /// In the version that the client asked for.
-    fn shown(self, resource: &Resource) -> Value {
+    fn shown(self, resource: &Resource) -> Result<Value, Box<Status>> {
         match self {
             Object::Hub(object) => renderer::in_version(resource, object),
-            Object::Own(object) => object,
+            Object::Shown(object) | Object::Own(object) => Ok(object),
         }
     }
 }
@@ -162,8 +185,8 @@ impl Object {
 ///
 /// # Errors
 /// What is stored is no object.
-pub fn value(resource: &Resource, rev: &Stored) -> Result<Value, Box<Status>> {
-    Ok(renderer::in_version(resource, renderer::hub(resource, rev)?))
+pub fn value(resource: &Resource, rev: &Rev<Index>) -> Result<Value, Box<Status>> {
+    renderer::shown(resource, rev)
 }
 
 /// The object as a tree in the version in which writes judge it: the hub of a built-in kind, the
@@ -171,12 +194,11 @@ pub fn value(resource: &Resource, rev: &Stored) -> Result<Value, Box<Status>> {
 ///
 /// # Errors
 /// What is stored is no object.
-pub(crate) fn live(resource: &Resource, rev: &Stored) -> Result<Value, Box<Status>> {
-    let object = renderer::hub(resource, rev)?;
-    Ok(match resource.origin {
-        Origin::Builtin(_) => object,
-        Origin::Custom(_) => renderer::in_version(resource, object),
-    })
+pub(crate) fn live(resource: &Resource, rev: &Rev<Index>) -> Result<Value, Box<Status>> {
+    match resource.origin {
+        Origin::Builtin(_) => renderer::hub(resource, rev),
+        Origin::Custom(_) => renderer::shown(resource, rev),
+    }
 }
 
 /// The answer to a request that failed.

@@ -38,6 +38,8 @@ pub struct Index {
     body: u32,
     /// Where `resourceVersion` belongs; zero when the value is no object.
     splice: u32,
+    /// The value is as its readers see it: a conversion made it for them.
+    is_shown: bool,
     /// In the order of their keys.
     pub labels: Labels,
     /// What field selectors ask for, made the first time one asks.
@@ -116,6 +118,16 @@ impl Index {
     /// Whether the value could be read as an object.
     pub fn is_object(&self) -> bool {
         self.splice > 0
+    }
+
+    /// What is known of a value that is as its readers see it, which nobody stores.
+    pub(crate) fn of_shown(value: &Bytes) -> Option<Self> {
+        Some(Index { is_shown: true, ..ours(value)? })
+    }
+
+    /// Whether the value is as its readers see it, so that it need not be read through a schema.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.is_shown
     }
 
     /// The value in our form.
@@ -245,6 +257,7 @@ fn ours(value: &Bytes) -> Option<Index> {
         foreign: None,
         body: u32::try_from(body).ok()?,
         splice: u32::try_from(splice).ok()?,
+        is_shown: false,
         labels: Labels(labels),
         fields: OnceLock::new(),
     })

@@ -6,6 +6,7 @@
 
 mod error;
 mod resolve;
+pub(crate) mod review;
 #[cfg(test)]
 mod tests;
 mod tls;

@@ -62,7 +62,8 @@ impl Reader<'_> {
         let key = self.resource.key(self.namespace, name);
         let found = snapshot.get(key.as_str());
         let rev = found.ok_or_else(|| Status::not_found(&self.resource.group_resource(), name))?;
-        let answer = Answer::Stored(rev);
+        let shown = self.resource.shown_anew(rev).await?;
+        let answer = Answer::Stored(&shown);
         Ok(self.encoder.answer(answer, self.resource, self.format, StatusCode::OK))
     }
 
@@ -103,16 +104,16 @@ impl Reader<'_> {
         let mut list = match options.version_match {
             Some(VersionMatch::Exact) => {
                 let range = self.exactly(asked, key.as_str(), None)?;
-                let found = range.iter().filter(|rev| rev.key == *key);
-                self.listed(range.revision, found.cloned().collect())
+                let found = range.iter().filter(|rev| rev.key == *key).cloned().collect();
+                self.listed(range.revision, self.resource.shown(found).await?)
             }
             _ => {
                 let snapshot = match options.resource_version.as_str() {
                     "" => self.latest("list").await?,
                     _ => not_older_than(self.store, asked).await?,
                 };
-                let found = snapshot.get(key.as_str()).cloned();
-                self.listed(snapshot.revision(), found.into_iter().collect())
+                let found = snapshot.get(key.as_str()).cloned().into_iter().collect();
+                self.listed(snapshot.revision(), self.resource.shown(found).await?)
             }
         };
         let List { renderer, items, .. } = &mut list;
@@ -163,17 +164,17 @@ impl Reader<'_> {
 
         let limit = options.limit.filter(|_| options.resource_version != "0");
         let mut list = self.listed(range.revision, Vec::new());
-        let mut seen = 0;
-        for rev in found() {
-            seen += 1;
-            if options.selection.matches(&list.renderer, rev) {
-                list.items.push(Arc::clone(rev));
-            }
-            if limit.is_some_and(|limit| list.items.len() >= limit) {
-                break;
+        match self.resource.is_converted() {
+            false => list.take(found(), &options.selection, limit),
+            true => {
+                // More than a page is converted only where nobody knows what will be selected.
+                let is_everything = options.selection.is_everything();
+                let wanted = limit.filter(|_| is_everything).unwrap_or(usize::MAX);
+                let shown = self.resource.shown(found().take(wanted).cloned().collect()).await?;
+                list.take(shown.iter(), &options.selection, limit);
             }
         }
-        list.fetched = seen;
+        let seen = list.fetched;
         if let (Some(limit), Some(last)) = (limit, list.items.last())
             && seen < behind
         {

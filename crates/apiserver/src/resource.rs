@@ -12,6 +12,7 @@ use kubewright_apimachinery::gvk::{
 use kubewright_apimachinery::schema::{self, Structural, crd};
 use kubewright_store::Key;
 
+use crate::crd::convert::Conversion;
 use crate::index::PREFIX;
 use crate::kinds::{self, Field, Rules};
 use crate::strategy::Tracking;
@@ -62,10 +63,12 @@ pub struct Custom {
     pub schema: Arc<Structural>,
     /// The schema's rules, compiled when the first object is judged by them.
     pub rules: Arc<OnceLock<Option<schema::Rules>>>,
-    /// Tells schemas apart: objects written under another one are read through this one.
+    /// Tells definitions apart: objects written under another one are read through this one.
     pub schema_hash: u64,
     /// What apply knows of all versions.
     pub versions: Arc<SameInAllVersions>,
+    /// How this version comes about of others; without it, they differ by name only.
+    pub(crate) conversion: Option<Arc<Conversion>>,
 }
 
 static PLAIN: Rules = Rules::PLAIN;

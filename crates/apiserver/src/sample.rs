@@ -54,7 +54,7 @@ pub(crate) fn widgets(version: &str, versions: &str) -> Arc<Resource> {
     );
     definition["spec"]["versions"] = object(versions);
     let parsed = Arc::new(crd::Definition::parse(&definition).expect("it is a definition"));
-    let mut resources = crate::crd::resources(&definition, &parsed).into_iter();
+    let mut resources = crate::crd::resources(&definition, &parsed, None).into_iter();
     resources.find(|resource| resource.gvr.version == version).expect("it has this version")
 }
 

@@ -51,7 +51,8 @@ impl Revise for Through<'_> {
     fn revise(&self, write: &Write<'_>, live: Option<&Value>) -> Result<Value, Refusal> {
         let Some(live) = live else { return Err(write.not_found()) };
         let scale = with_managers(write.resource, live)?;
-        let scale_write = Write { resource: self.scale, part: Some("scale"), ..*write };
+        let scale_write =
+            Write { resource: self.scale, part: Some("scale"), asked: None, ..*write };
         let revised = self.revise.revise(&scale_write, Some(&scale))?;
         scale_write.check_name(&revised)?;
         check(&revised)?;

@@ -383,6 +383,7 @@ impl Inner {
             now: self.now(),
             warnings,
             may_create: &|| Ok(()),
+            asked: None,
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kubewright_apimachinery::apply::{self, FieldManager};
+use kubewright_apimachinery::apply::{self, FieldManager, Versions};
 use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::gvk::GroupKind;
 use kubewright_apimachinery::status::{Reason, Status};
@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::admission::{Admission, Admitted, Attributes, Operation};
 use crate::allocate::Reserved;
+use crate::crd::convert::Asked;
 use crate::encode;
 use crate::index::{self, Index, Store, Stored};
 use crate::kinds::Context;
@@ -53,6 +54,8 @@ pub(crate) struct Write<'a> {
     pub(crate) warnings: &'a Warnings,
     /// Whether the user may also create what is not there.
     pub(crate) may_create: &'a (dyn Fn() -> Result<(), Refusal> + Sync),
+    /// What is known of other versions of the object, where a webhook is asked for them.
+    pub(crate) asked: Option<&'a Asked<'a>>,
 }
 
 /// What came of a write.
@@ -125,7 +128,11 @@ impl Write<'_> {
             let why = "resourceVersion should not be set on objects to be created";
             return Err(Box::new(Status::failure(500, Reason::Unknown, why)));
         }
-        let mut object = self.resource.to_hub(self.drafted(object)?);
+        let drafted = match Asked::of(self.resource) {
+            None => self.drafted(object)?,
+            Some(asked) => self.asking(&asked, |write| write.drafted(object.clone())).await?,
+        };
+        let mut object = self.resource.to_hub(drafted);
         let name = meta::text(&object, "name").to_owned();
         let attributes = self.attributes(Operation::Create, &name, None);
         self.admission.mutate(&attributes, &mut object).await?;
@@ -172,10 +179,13 @@ impl Write<'_> {
         if self.options.dry_run {
             return match self.store.get(key.as_str()) {
                 Some(found) => Err(self.taken(&object, &found)),
-                None => Ok(Written::Object { object, created: true }),
+                None => {
+                    let object = self.resource.rehearsed(object).await?;
+                    Ok(Written::Object { object, created: true })
+                }
             };
         }
-        let value = self.resource.to_bytes(&mut object);
+        let value = self.resource.storage_bytes(&mut object).await?;
         let (ttl, durability) = self.keeping();
         let put = Put { key: key.clone(), value, expect: Expect::Absent, ttl, durability };
         match self.store.put(put).await {
@@ -324,7 +334,7 @@ impl Write<'_> {
                 false => Err(self.not_found()),
             };
         };
-        let live = encode::live(resource, current)?;
+        let live = resource.live(current).await?;
         self.check_uid(key, &live, revise)?;
         let mut object = self.revised(Some(&live), revise).await?;
         self.check_version(&object, current)?;
@@ -346,14 +356,20 @@ impl Write<'_> {
         resource.normalize(&mut object);
         index::set_resource_version(&mut object, current.revision);
         // A write that changes nothing is none.
-        if object == live {
+        if object == live && matches!(resource.origin, Origin::Builtin(_)) {
             return Ok(Change::Keep);
         }
         if self.options.dry_run {
+            let object = resource.rehearsed(object).await?;
             attempt.outcome = Some(Written::Object { object, created: false });
             return Ok(Change::Keep);
         }
-        let value = resource.to_bytes(&mut object);
+        let value = resource.storage_bytes(&mut object).await?;
+        // What would be stored counts: an object that is stored in an old version, or without
+        // defaults that it has by now, is stored anew by whoever writes it as it is.
+        if value == current.extracted.json(&current.value) {
+            return Ok(Change::Keep);
+        }
         let (ttl, durability) = self.keeping();
         Ok(Change::Put { value, ttl, durability })
     }
@@ -384,10 +400,11 @@ impl Write<'_> {
         let mut object = admitted.into_object();
         self.resource.normalize(&mut object);
         if self.options.dry_run {
+            let object = self.resource.rehearsed(object).await?;
             attempt.outcome = Some(Written::Object { object, created: true });
             return Ok(Change::Keep);
         }
-        let value = self.resource.to_bytes(&mut object);
+        let value = self.resource.storage_bytes(&mut object).await?;
         let (ttl, durability) = self.keeping();
         Ok(Change::Put { value, ttl, durability })
     }
@@ -395,7 +412,12 @@ impl Write<'_> {
     /// The new object in the version in which it is judged, as the plugins want it.
     async fn revised(&self, live: Option<&Value>, revise: &dyn Revise) -> Result<Value, Refusal> {
         let shown = live.cloned().map(|live| self.resource.to_request(live));
-        let mut object = revise.revise(self, shown.as_ref())?;
+        let mut object = match Asked::of(self.resource) {
+            None => revise.revise(self, shown.as_ref())?,
+            Some(asked) => {
+                self.asking(&asked, |write| revise.revise(write, shown.as_ref())).await?
+            }
+        };
         self.recognize(&mut object)?;
         let mut object = self.resource.to_hub(object);
         let operation = match live {
@@ -498,6 +520,22 @@ impl Write<'_> {
         }
     }
 
+    /// Does what needs other versions of the object, again each time one more of them is known.
+    async fn asking<T>(
+        &self,
+        asked: &Asked<'_>,
+        work: impl Fn(&Write<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let said = self.warnings.len();
+        loop {
+            let done = work(&Write { asked: Some(asked), ..*self });
+            if !asked.learn().await {
+                return done;
+            }
+            self.warnings.truncate(said);
+        }
+    }
+
     /// Records in the managed fields what the client changed.
     pub(crate) fn track(&self, live: Option<&Value>, object: Value) -> Value {
         self.with_manager(|manager| manager.update(live, object, &self.options.manager, self.now))
@@ -507,7 +545,7 @@ impl Write<'_> {
         let resource = self.resource;
         let tracking = resource.tracking();
         let api_version = resource.gvk.api_version();
-        resource.with_versions(|versions| {
+        let with = |versions: &dyn Versions| {
             use_it(&FieldManager {
                 api_version: &api_version,
                 kind: &resource.gvk.kind,
@@ -516,7 +554,11 @@ impl Write<'_> {
                 reset: tracking.reset(self.part),
                 empty: &tracking.empty,
             })
-        })
+        };
+        match self.asked {
+            Some(asked) => with(asked),
+            None => resource.with_versions(with),
+        }
     }
 
     fn attributes<'b>(

@@ -8,6 +8,7 @@
 pub mod case;
 pub mod crd;
 pub mod endpoint;
+mod hook;
 pub mod judge;
 pub mod record;
 pub mod scenario;

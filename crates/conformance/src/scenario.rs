@@ -8,6 +8,7 @@ mod access;
 mod admission;
 mod apply;
 mod auth;
+mod conversion;
 mod crd_schema;
 mod crds;
 mod deletes;
@@ -77,6 +78,7 @@ pub fn all() -> Vec<Scenario> {
         deletes::SCENARIOS,
         crds::SCENARIOS,
         crd_schema::SCENARIOS,
+        conversion::SCENARIOS,
         rules::SCENARIOS,
         auth::SCENARIOS,
         access::SCENARIOS,

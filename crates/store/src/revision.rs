@@ -87,6 +87,13 @@ impl<I> Rev<I> {
         Self { key, revision, created, value, deadline, extracted, renderings }
     }
 
+    /// The same revision of the same key with another value, for an owner that shows values in
+    /// more than one form. No store has it.
+    #[must_use]
+    pub fn with_value(&self, value: Bytes, extracted: I) -> Self {
+        Self::new(self.key.clone(), self.revision, self.created, value, self.deadline, extracted)
+    }
+
     /// The value in another form: made by `render` the first time, kept with the revision.
     ///
     /// Whoever asks meanwhile for any form of this revision waits, so `render` must only compute.
@@ -108,6 +115,12 @@ impl<I> Event<I> {
     ) -> Self {
         let (renderings, asked) = (Renderings::default(), AtomicBool::new(false));
         Self { revision, key, current, previous, renderings, asked }
+    }
+
+    /// The same change between other values; see [`Rev::with_value`].
+    #[must_use]
+    pub fn between(&self, previous: Option<Arc<Rev<I>>>, current: Option<Arc<Rev<I>>>) -> Self {
+        Self::new(self.key.clone(), self.revision, current, previous)
     }
 
     /// The event in some form, for instance framed for the wire: made by `render` for the first

@@ -52,11 +52,11 @@ impl Updater<'_> {
         new: &Value,
         managed: &mut Managed,
     ) -> Result<Set, Failure> {
-        self.reconcile(managed)?;
         let (live, new) = (
             Versioned::borrowed(self.api_version, live),
             Versioned::borrowed(self.api_version, new),
         );
+        self.reconcile(&live, managed)?;
         Ok(self.hand_over(&live, &new, managed, None, true)?.changed)
     }
 
@@ -73,7 +73,7 @@ impl Updater<'_> {
     ) -> Result<Option<Value>, Failure> {
         let identity = owner.identity(self.api_version);
         let known_since = managed.entries.get(&identity).and_then(|entry| entry.time);
-        self.reconcile(managed)?;
+        self.reconcile(&Versioned::borrowed(self.api_version, live), managed)?;
         let schema = self.schema(self.api_version).map_err(|error| error.to_string())?;
 
         let merged = typed::merge(schema, live, config);
@@ -283,21 +283,29 @@ impl Updater<'_> {
         Ok(Versioned::owned(&merged.api_version, typed::remove(schema, &merged.object, &lost)))
     }
 
-    /// Brings the sets in line with the schemas of today; drops those whose version is gone.
-    fn reconcile(&self, managed: &mut Managed) -> Result<(), String> {
-        let mut failed = None;
-        managed.entries.retain(|_, entry| match self.schema(&entry.api_version) {
-            Ok(schema) => {
+    /// Brings the sets in line with the schemas of today; drops those whose version is gone. An
+    /// object that cannot be shown in the version of an owner ends the write.
+    fn reconcile(&self, live: &Versioned<'_>, managed: &mut Managed) -> Result<(), String> {
+        let mut known: BTreeMap<String, Result<(), ConvertError>> = BTreeMap::new();
+        for entry in managed.entries.values() {
+            let version = &entry.api_version;
+            if !known.contains_key(version) {
+                known.insert(version.clone(), self.convert(live, version).map(drop));
+            }
+        }
+        if let Some(text) = known.values().find_map(|known| match known {
+            Err(ConvertError::Failed(text)) => Some(text.clone()),
+            Ok(()) | Err(ConvertError::Missing(_)) => None,
+        }) {
+            return Err(text);
+        }
+        managed.entries.retain(|_, entry| known[&entry.api_version].is_ok());
+        for entry in managed.entries.values_mut() {
+            if let Ok(schema) = self.schema(&entry.api_version) {
                 typed::reconcile(schema, &mut entry.set);
-                true
             }
-            Err(ConvertError::Missing(_)) => false,
-            Err(ConvertError::Failed(text)) => {
-                failed.get_or_insert(text);
-                true
-            }
-        });
-        failed.map_or(Ok(()), Err)
+        }
+        Ok(())
     }
 
     fn filter(&self, set: Set) -> Set {

@@ -1,8 +1,9 @@
-//! Custom resources as they come out of storage.
+//! Custom resources as they come out of storage and go into it.
 //!
 //! The definition may have changed since an object was written, so it is read through the schema of
-//! the version it is stored in, defaults included, and then through that of the version asked for.
-//! Versions differ by name only.
+//! the version it is stored in, defaults included, and, once it is in the version asked for, through
+//! that one's. Versions that differ by name only are changed here; a webhook that knows better is
+//! asked by [`crate::crd::convert`].
 
 use kubewright_apimachinery::gvk::GroupVersionKind;
 use kubewright_apimachinery::json;
@@ -12,35 +13,50 @@ use serde_json::Value;
 use crate::resource::Custom;
 
 /// Reads a stored object through its definition, in the version of `gvk`. Keys come out in order.
-pub fn read(object: &mut Value, gvk: &GroupVersionKind, custom: &Custom) {
-    let stored = object["apiVersion"].as_str().and_then(|version| version.split_once('/'));
-    let stored = stored.map(|(_, version)| version.to_owned()).unwrap_or_default();
-    normalize_metadata(object);
-    if let Some(schema) = schema_of(custom, &stored) {
-        coerce(object, schema, custom);
-        schema::default(object, schema);
-    }
-    if stored != gvk.version {
-        object["apiVersion"] = gvk.api_version().into();
-        if let Some(schema) = schema_of(custom, &gvk.version) {
-            coerce(object, schema, custom);
-        }
+///
+/// # Errors
+/// The definition does not know the version it is stored in any more.
+pub fn read(object: &mut Value, gvk: &GroupVersionKind, custom: &Custom) -> Result<(), String> {
+    settle(object, custom);
+    let api_version = gvk.api_version();
+    if object["apiVersion"] != *api_version {
+        custom.check_known("from", object["apiVersion"].as_str().unwrap_or_default())?;
+        object["apiVersion"] = api_version.into();
+        // What is malformed is dropped, so there is nothing to complain about.
+        let _ = fit(object, custom, Malformed::Drop);
     }
     json::sort_keys(object);
+    Ok(())
 }
 
-fn schema_of<'a>(custom: &'a Custom, version: &str) -> Option<&'a Structural> {
-    let mut versions = custom.definition.versions().iter();
-    versions.find(|known| known.name == version)?.open_api_v3_schema()
+/// Reads an object as the version that it was stored in has it, defaults included.
+pub(crate) fn settle(object: &mut Value, custom: &Custom) {
+    normalize_metadata(object);
+    let _ = fit(object, custom, Malformed::Drop);
+    if let Some(schema) = schema_of(custom, object) {
+        schema::default(object, schema);
+    }
 }
 
-fn coerce(object: &mut Value, schema: &Structural, custom: &Custom) {
+/// Takes out of an object what its version has no place for.
+///
+/// # Errors
+/// Something in it that should be an object of its own is malformed, and that is not to be dropped.
+pub(crate) fn fit(object: &mut Value, custom: &Custom, malformed: Malformed) -> Result<(), String> {
+    let Some(schema) = schema_of(custom, object) else { return Ok(()) };
     if !custom.definition.spec.preserve_unknown_fields {
         schema::prune(object, schema);
         schema::drop_nulls(object, schema);
     }
-    // What is malformed is dropped, so there is nothing to complain about.
-    let _ = schema::coerce(object, schema, Malformed::Drop);
+    schema::coerce(object, schema, malformed).map_err(|error| error.to_string())?;
+    Ok(())
+}
+
+/// The schema of the version that an object says it is of.
+fn schema_of<'a>(custom: &'a Custom, object: &Value) -> Option<&'a Structural> {
+    let (_, version) = object["apiVersion"].as_str()?.split_once('/')?;
+    let mut versions = custom.definition.versions().iter();
+    versions.find(|known| known.name == version)?.open_api_v3_schema()
 }
 
 /// Very old objects have metadata that nobody checked, and no generation.

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kubewright_apimachinery::status::Status;
+use kubewright_apimachinery::status::{Reason, Status};
 use kubewright_apimachinery::{builtin, conversion, json, proto, yaml};
 use kubewright_store::{Form, Rev, Revision};
 use serde_json::Value;
@@ -46,6 +46,18 @@ const MESSAGE: u64 = 2;
 const METADATA: u64 = 3;
 const METADATA_MESSAGE: u64 = 4;
 const SELECTABLE: u64 = 5;
+const CONVERTED: u64 = 6;
+
+/// Names what a webhook made of a value for the readers of a version.
+pub(crate) fn converted_form(api_version: &str, schema: u64) -> Form {
+    Form { version: hash(api_version), schema, encoding: CONVERTED }
+}
+
+fn hash(api_version: &str) -> u64 {
+    let mut version = DefaultHasher::new();
+    api_version.hash(&mut version);
+    version.finish()
+}
 
 impl Renderer {
     pub fn new(resource: &Arc<Resource>) -> Self {
@@ -59,13 +71,11 @@ impl Renderer {
                 (opening, custom.schema_hash)
             }
         };
-        let mut version = DefaultHasher::new();
-        api_version.hash(&mut version);
         Renderer {
             resource: Arc::clone(resource),
             own: own.into_bytes().into(),
             opening: opening.into_bytes().into(),
-            version: version.finish(),
+            version: hash(&api_version),
             schema,
         }
     }
@@ -122,13 +132,13 @@ impl Renderer {
         let is_own = *parts.type_meta == *self.own;
         let as_stored = match &self.resource.origin {
             Origin::Builtin(_) => is_own,
-            Origin::Custom(_) => false,
+            Origin::Custom(_) => rev.extracted.is_shown(),
         };
         if as_stored {
             return Ok(Piece::Spliced(parts, revision));
         }
         let render = || -> Result<Bytes, Box<Status>> {
-            let object = in_version(&self.resource, hub(&self.resource, rev)?);
+            let object = shown(&self.resource, rev)?;
             if is_own && is_as_stored(&object, &parts) {
                 return Ok(Bytes::new());
             }
@@ -141,7 +151,7 @@ impl Renderer {
         if revision == rev.revision {
             return Ok(Piece::Whole(rendered));
         }
-        let object = in_version(&self.resource, hub(&self.resource, rev)?);
+        let object = shown(&self.resource, rev)?;
         Ok(Piece::Whole(without_type_meta(object, revision)))
     }
 
@@ -155,7 +165,7 @@ impl Renderer {
             return Err(Box::new(Status::internal_error("custom resources have no protobuf")));
         };
         let render = || {
-            let mut object = in_version(&self.resource, hub(&self.resource, rev)?);
+            let mut object = shown(&self.resource, rev)?;
             index::set_resource_version(&mut object, revision);
             let message = proto::encode_message(builtin.kind.ty(), &object);
             message.map(Bytes::from).map_err(|error| Box::new(Status::internal_error(error)))
@@ -191,7 +201,7 @@ impl Renderer {
             return Ok(());
         }
         let render = || -> Result<Bytes, Box<Status>> {
-            let mut object = in_version(&self.resource, hub(&self.resource, rev)?);
+            let mut object = shown(&self.resource, rev)?;
             index::set_resource_version(&mut object, revision);
             Ok(json::to_vec(&view::metadata(&object)).into())
         };
@@ -207,7 +217,7 @@ impl Renderer {
     pub(crate) fn selectable(&self, rev: &Rev<Index>) -> Vec<String> {
         let Origin::Custom(custom) = &self.resource.origin else { return Vec::new() };
         let render = || -> Result<Bytes, Box<Status>> {
-            let object = in_version(&self.resource, hub(&self.resource, rev)?);
+            let object = shown(&self.resource, rev)?;
             let at = |path: &str| {
                 let mut path = path.trim_start_matches('.').split('.');
                 text(path.try_fold(&object, |value, key| value.get(key)))
@@ -329,17 +339,28 @@ pub(super) fn hub(resource: &Resource, rev: &Rev<Index>) -> Result<Value, Box<St
     Ok(object)
 }
 
-/// An object of the resource in the version of the resource. Custom resources are read through
-/// their schema, as upstream does when they come out of storage.
-pub(super) fn in_version(resource: &Resource, mut object: Value) -> Value {
+/// The stored object as a tree in the version of the resource, with its `resourceVersion`. Custom
+/// resources are read through their schema, as upstream does when they come out of storage.
+pub(super) fn shown(resource: &Resource, rev: &Rev<Index>) -> Result<Value, Box<Status>> {
+    let object = hub(resource, rev)?;
+    match rev.extracted.is_shown() {
+        true => Ok(object),
+        false => in_version(resource, object),
+    }
+}
+
+/// An object of the resource in the version of the resource.
+pub(super) fn in_version(resource: &Resource, mut object: Value) -> Result<Value, Box<Status>> {
     match &resource.origin {
         Origin::Builtin(_) => {
             let version = resource.group_version();
-            conversion::convert(object, &version).expect("served versions convert to each other")
+            let converted = conversion::convert(object, &version);
+            Ok(converted.expect("served versions convert to each other"))
         }
         Origin::Custom(custom) => {
-            custom::read(&mut object, &resource.gvk, custom);
-            object
+            custom::read(&mut object, &resource.gvk, custom)
+                .map_err(|why| Box::new(Status::failure(500, Reason::Unknown, why)))?;
+            Ok(object)
         }
     }
 }

@@ -38,38 +38,37 @@ impl Encoder {
 
 impl Tables {
     /// The table of one object.
-    pub(super) fn rows(&self, object: Object, version: MetaVersion, now: MicroTime) -> Value {
-        match object {
-            Object::Hub(object) => self.table(&self.printed(object), version, now, true),
+    pub(super) fn rows(
+        &self,
+        object: Object,
+        version: MetaVersion,
+        now: MicroTime,
+    ) -> Result<Value, Box<Status>> {
+        Ok(match object {
+            Object::Hub(object) | Object::Shown(object) => {
+                self.table(&object, version, now, true)?
+            }
             Object::Own(object) => {
                 let printer = printer_of(&object);
                 let options = self.options(now, true);
                 Table::of(&printer, &object, &options).to_value(version.as_str())
             }
-        }
+        })
     }
 
     /// A stored object as [`Tables::table`] takes it.
     pub(crate) fn row(&self, rev: &Rev<Index>) -> Result<Value, Box<Status>> {
-        Ok(self.printed(renderer::hub(&self.resource, rev)?))
+        super::live(&self.resource, rev)
     }
 
-    /// An object in the version that its cells are made from.
-    fn printed(&self, object: Value) -> Value {
-        match &self.resource.origin {
-            Origin::Builtin(_) => object,
-            Origin::Custom(_) => renderer::in_version(&self.resource, object),
-        }
-    }
-
-    /// The table of an object or list, each object as [`Tables::printed`] gives it.
+    /// The table of an object or list, each object as [`Tables::row`] gives it.
     pub(crate) fn table(
         &self,
         answer: &Value,
         version: MetaVersion,
         now: MicroTime,
         headers: bool,
-    ) -> Value {
+    ) -> Result<Value, Box<Status>> {
         let mut table = Table::of(&self.printer, answer, &self.options(now, headers));
         let is_hub = self.resource.hub.version == self.resource.gvk.version
             && self.resource.hub.group == self.resource.gvk.group;
@@ -78,14 +77,14 @@ impl Tables {
             && matches!(self.resource.origin, Origin::Builtin(_))
         {
             for row in table.rows.iter_mut().flatten() {
-                row.object = renderer::in_version(&self.resource, row.object.take());
+                row.object = renderer::in_version(&self.resource, row.object.take())?;
             }
         }
         let mut table = table.to_value(version.as_str());
         if !headers {
             table["columnDefinitions"] = Value::Null;
         }
-        table
+        Ok(table)
     }
 
     fn options(&self, now: MicroTime, headers: bool) -> Options<'_> {

@@ -15,6 +15,7 @@ use crate::encode::{self, Encoder, Renderer};
 use crate::index::Stored;
 use crate::negotiate::{Encoding, Format, MetaVersion, View};
 use crate::resource::Origin;
+use crate::selection::Selection;
 
 /// Objects of one moment, and how to get more.
 pub(crate) struct List {
@@ -35,6 +36,24 @@ const CHUNK_BYTES: usize = 64 << 10;
 const WHOLE_BYTES_MAX: usize = 128 << 10;
 
 impl List {
+    /// Adds what is selected, as far as there may be more.
+    pub(super) fn take<'r>(
+        &mut self,
+        found: impl Iterator<Item = &'r Stored>,
+        selection: &Selection,
+        limit: Option<usize>,
+    ) {
+        for rev in found {
+            self.fetched += 1;
+            if selection.matches(&self.renderer, rev) {
+                self.items.push(Arc::clone(rev));
+            }
+            if limit.is_some_and(|limit| self.items.len() >= limit) {
+                break;
+            }
+        }
+    }
+
     pub(crate) fn respond(
         self,
         encoder: &Encoder,
@@ -58,7 +77,7 @@ impl List {
                 let objects = self.items.iter().map(|rev| tables.row(rev));
                 let objects = objects.collect::<Result<Vec<_>, _>>()?;
                 let list = self.envelope(objects);
-                let table = tables.table(&list, *version, encoder.now(), true);
+                let table = tables.table(&list, *version, encoder.now(), true)?;
                 encode::encode(&table, encoding)?.into()
             }
         };

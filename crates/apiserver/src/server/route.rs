@@ -267,7 +267,7 @@ impl Call<'_> {
         }
         let written = write.create(draft.0).await?;
         self.settle_definitions().await;
-        Ok(self.written(written, &format))
+        self.written(written, &format).await
     }
 
     /// Reviews are answered, not stored.
@@ -357,7 +357,7 @@ impl Call<'_> {
         warnings.extend(crate::meta::dedup_owners(&mut draft.0, false));
         let written = write.update(&Replace(draft.0)).await?;
         self.settle_definitions().await;
-        Ok(self.written(written, &format))
+        self.written(written, &format).await
     }
 
     async fn patch(
@@ -384,7 +384,7 @@ impl Call<'_> {
         let write = self.write(&options, &self.target.name, part, &may_create);
         let written = write.update(&patch).await?;
         self.settle_definitions().await;
-        Ok(self.written(written, &format))
+        self.written(written, &format).await
     }
 
     /// What is changed has a name; built-in collections cannot be asked to change at all.
@@ -407,7 +407,7 @@ impl Call<'_> {
         let write = self.write(options, &self.target.name, None, &|| Ok(()));
         let object = match write.update(&through).await? {
             Written::Created(stored) | Written::Updated(stored) => {
-                encode::live(self.resource, &stored)?
+                self.resource.live(&stored).await?
             }
             Written::Object { object, .. } => object,
         };
@@ -421,7 +421,8 @@ impl Call<'_> {
         let found =
             self.server.store.latest().await.map_err(|error| refusal::unavailable(&error))?;
         let Some(stored) = found.get(key.as_str()) else { return Err(self.not_found()) };
-        let object = encode::value(self.resource, stored)?;
+        let shown = self.resource.shown_anew(stored).await?;
+        let object = encode::value(self.resource, &shown)?;
         let scale = scale::of(self.resource, &object)?;
         Ok(self.answered(Answer::Own(scale), &format, StatusCode::OK))
     }
@@ -477,7 +478,10 @@ impl Call<'_> {
             _ => StatusCode::OK,
         };
         Ok(match deleted {
-            Deleted::Marked(stored) => self.answered(Answer::Stored(&stored), &format, code(false)),
+            Deleted::Marked(stored) => {
+                let shown = self.shown(stored).await?;
+                self.answered(Answer::Stored(&shown), &format, code(false))
+            }
             Deleted::Object { object, gone } => {
                 self.answered(Answer::Hub(object), &format, code(gone))
             }
@@ -607,6 +611,7 @@ impl Call<'_> {
             now: self.server.now(),
             warnings: &self.authorized.warnings,
             may_create,
+            asked: None,
         }
     }
 
@@ -679,13 +684,21 @@ impl Call<'_> {
         }
     }
 
-    fn written(&self, written: Written, format: &Format) -> Response<Body> {
-        match written {
+    /// What is stored, as the client sees it.
+    async fn shown(&self, stored: Stored) -> Result<Stored, Refusal> {
+        let mut shown = self.resource.shown(vec![stored]).await?;
+        Ok(shown.remove(0))
+    }
+
+    async fn written(&self, written: Written, format: &Format) -> Result<Response<Body>, Refusal> {
+        Ok(match written {
             Written::Created(stored) => {
-                self.answered(Answer::Stored(&stored), format, StatusCode::CREATED)
+                let shown = self.shown(stored).await?;
+                self.answered(Answer::Stored(&shown), format, StatusCode::CREATED)
             }
             Written::Updated(stored) => {
-                self.answered(Answer::Stored(&stored), format, StatusCode::OK)
+                let shown = self.shown(stored).await?;
+                self.answered(Answer::Stored(&shown), format, StatusCode::OK)
             }
             Written::Object { mut object, created } => {
                 if self.resource.takes_protobuf() {
@@ -694,7 +707,7 @@ impl Call<'_> {
                 let code = if created { StatusCode::CREATED } else { StatusCode::OK };
                 self.answered(Answer::Hub(object), format, code)
             }
-        }
+        })
     }
 
     fn answered(&self, answer: Answer<'_>, format: &Format, code: StatusCode) -> Response<Body> {

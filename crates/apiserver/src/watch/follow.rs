@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use kubewright_apimachinery::status::Status;
 use kubewright_store::{Event, Key, Revision, Snapshot, Watch, WatchError};
-use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::definition::Definition;
 use super::frame::{Change, Frames};
 use super::refused;
-use crate::index::Index;
+use crate::index::{Index, Stored};
 use crate::selection::Selection;
 
 /// A watch that goes on.
@@ -59,6 +60,12 @@ const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 /// and so long before the end.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
+/// How long a conversion that fails is tried again,
+const CONVERSION_RETRIES: Duration = Duration::from_secs(30);
+
+/// and how long between.
+const CONVERSION_PAUSE: Duration = Duration::from_millis(200);
+
 impl Follow {
     /// The next bytes; none when the watch has ended.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
@@ -66,7 +73,13 @@ impl Follow {
             if self.is_over || Instant::now() >= self.deadline || self.shutdown.is_cancelled() {
                 return None;
             }
-            if let Some(bytes) = self.initial_bytes().or_else(|| self.queued_bytes()) {
+            if let Some(bytes) = self.initial_bytes().await {
+                return Some(bytes);
+            }
+            if self.is_over {
+                return None;
+            }
+            if let Some(bytes) = self.queued_bytes() {
                 return Some(bytes);
             }
             match self.wait().await {
@@ -76,13 +89,14 @@ impl Follow {
                         return Some(bytes);
                     }
                 }
-                Woken::Events(Ok(events)) => {
-                    self.queue.extend(events);
+                Woken::Events(Ok(mut events)) => {
                     // Whoever else has something to do goes first: the busier the server, the
                     // more events go out together.
                     tokio::task::yield_now().await;
                     // What is wrong now is wrong when these are sent.
-                    self.queue.extend(self.watch.take().unwrap_or_default());
+                    events.extend(self.watch.take().unwrap_or_default());
+                    let events = self.shown_changes(events).await?;
+                    self.queue.extend(events);
                 }
                 Woken::Events(Err(WatchError::Closed)) => return None,
                 Woken::Events(Err(error)) => {
@@ -124,18 +138,71 @@ impl Follow {
         (progress >= self.skip).then(|| self.frames.bookmark(progress, false))
     }
 
-    /// More of the beginning.
-    fn initial_bytes(&mut self) -> Option<Bytes> {
-        let mut bytes = Gathered::default();
-        while let Some(initial) = &mut self.initial
-            && bytes.len() < CHUNK_BYTES
-        {
-            let range = initial.next();
-            if range.is_empty() {
-                self.initial = None;
-                break;
+    /// Changes as the version that is watched shows them; none when the watch is over. A webhook
+    /// that fails is asked again for a while, as upstream does, and then the watch ends without a
+    /// word.
+    async fn shown_changes(
+        &mut self,
+        events: Vec<Arc<Event<Index>>>,
+    ) -> Option<Vec<Arc<Event<Index>>>> {
+        let resource = self.frames.renderer().resource();
+        if !resource.is_converted() {
+            return Some(events);
+        }
+        let is_selected = !self.selection.is_everything();
+        let shown = async {
+            let last = Instant::now() + CONVERSION_RETRIES;
+            loop {
+                match resource.shown_changes(&events, is_selected).await {
+                    Ok(shown) => return Some(shown),
+                    Err(_) if Instant::now() < last => sleep(CONVERSION_PAUSE).await,
+                    Err(_) => return None,
+                }
             }
-            for rev in range.iter() {
+        };
+        // What was not waited for is asked for again by whoever wants it next.
+        tokio::select! {
+            biased;
+            () = &mut self.end => None,
+            shown = shown => shown,
+        }
+    }
+
+    /// The next few objects of the beginning, as the version that is watched shows them; none when
+    /// the watch is over.
+    async fn shown_initial(&mut self) -> Option<Result<Vec<Stored>, Box<Status>>> {
+        let found: Vec<Stored> = self.initial.as_mut()?.next().iter().cloned().collect();
+        let resource = self.frames.renderer().resource();
+        if !resource.is_converted() {
+            return Some(Ok(found));
+        }
+        tokio::select! {
+            biased;
+            () = &mut self.end => {
+                self.is_over = true;
+                None
+            }
+            shown = resource.shown(found) => Some(shown),
+        }
+    }
+
+    /// More of the beginning.
+    async fn initial_bytes(&mut self) -> Option<Bytes> {
+        let mut bytes = Gathered::default();
+        while self.initial.is_some() && bytes.len() < CHUNK_BYTES {
+            let found = match self.shown_initial().await {
+                None => return None,
+                Some(Ok(found)) => found,
+                Some(Err(refusal)) => {
+                    bytes.push(self.frames.error(&refusal));
+                    self.is_over = true;
+                    return bytes.finish();
+                }
+            };
+            if found.is_empty() {
+                self.initial = None;
+            }
+            for rev in &found {
                 if self.selection.matches(self.frames.renderer(), rev) {
                     match self.frames.object(Change::Added, rev, rev.revision) {
                         Ok(frame) => bytes.push(frame),

@@ -121,7 +121,9 @@ impl Frames {
             Shape::Object => object,
             Shape::Partial(version) => partial(&object, *version),
             Shape::Table { tables, version, .. } => {
-                let mut table = tables.table(&object, *version, self.encoder.now(), headers);
+                let now = self.encoder.now();
+                let table = tables.table(&object, *version, now, headers);
+                let mut table = table.expect("a bookmark is in no other version");
                 if is_initial && table["rows"][0]["object"].is_null() {
                     // Without it nobody could tell that this is the end of the beginning.
                     table["rows"][0]["object"] = partial(&object, *version);
@@ -174,7 +176,7 @@ impl Frames {
             (Shape::Table { tables, version, .. }, _) => {
                 let mut object = tables.row(rev)?;
                 crate::index::set_resource_version(&mut object, revision);
-                let table = tables.table(&object, *version, self.encoder.now(), headers);
+                let table = tables.table(&object, *version, self.encoder.now(), headers)?;
                 Ok(self.framed(ty, &table))
             }
         }

@@ -1,0 +1,118 @@
+use bytes::Bytes;
+use http::Response;
+use http::header::CONTENT_TYPE;
+use kubewright_apimachinery::gvk::GroupVersionKind;
+
+use super::read;
+
+/// What is said of an answer of this code, media type and body to a ConversionReview of v1.
+fn check(code: u16, media_type: &str, body: &str, expected: &str) {
+    let asked = GroupVersionKind::new("apiextensions.k8s.io", "v1", "ConversionReview");
+    let mut answer = Response::new(Bytes::copy_from_slice(body.as_bytes()));
+    *answer.status_mut() = code.try_into().expect("a code");
+    if !media_type.is_empty() {
+        answer.headers_mut().insert(CONTENT_TYPE, media_type.parse().expect("a media type"));
+    }
+    let said = match read(&asked, &answer) {
+        Ok(reviewed) => reviewed.said.to_string(),
+        Err(why) => why,
+    };
+    assert_eq!(said, expected, "{code} {body}");
+}
+
+const JSON: &str = "application/json";
+
+#[test]
+fn a_review_is_read_whatever_its_media_type() {
+    let review = r#"{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1"}"#;
+    let said = "apiextensions.k8s.io/v1, Kind=ConversionReview";
+    for media_type in ["", JSON, "text/plain", "application/anything"] {
+        check(200, media_type, review, said);
+    }
+    check(200, JSON, "kind: ConversionReview\napiVersion: apiextensions.k8s.io/v1", said);
+    check(200, JSON, "{}", "/, Kind=");
+    check(200, JSON, "null", "/, Kind=");
+}
+
+/// Recorded from upstream, which says the same of its conversions.
+#[test]
+fn what_is_no_review_is_refused_in_the_words_of_upstreams_client() {
+    let no_object = |found: &str| {
+        format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go \
+             value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind \
+             string \"json:\\\"kind,omitempty\\\"\" }}"
+        )
+    };
+    let parse = "couldn't get version/kind; json parse error: ";
+    check(200, JSON, "garbage", &no_object("string"));
+    check(200, JSON, "[]", &no_object("array"));
+    check(200, JSON, "1", &no_object("number"));
+    check(200, JSON, r#"{"a":1"#, &format!("{parse}unexpected end of JSON input"));
+    check(
+        200,
+        JSON,
+        r#"{"kind":"ConversionReview","apiVersion":1}"#,
+        &format!(
+            "{parse}json: cannot unmarshal number into Go struct field .apiVersion of type string"
+        ),
+    );
+    check(
+        200,
+        JSON,
+        r#"{"kind":"Foo","apiVersion":"apiextensions.k8s.io/v1"}"#,
+        "no kind \"Foo\" is registered for version \"apiextensions.k8s.io/v1\" in scheme \
+         \"pkg/runtime/scheme.go:111\"",
+    );
+    check(
+        200,
+        JSON,
+        r#"{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1beta1"}"#,
+        "converting (v1beta1.ConversionReview) to (v1.ConversionReview): unknown conversion",
+    );
+    check(
+        200,
+        JSON,
+        r#"{"kind":"Status","apiVersion":"v1"}"#,
+        "converting (v1.Status) to (v1.ConversionReview): unknown conversion",
+    );
+    check(
+        200,
+        JSON,
+        r#"{"response":{"convertedObjects":{"a":1}}}"#,
+        "json: cannot unmarshal object into Go struct field \
+         ConversionResponse.response.convertedObjects of type []runtime.RawExtension",
+    );
+    check(
+        200,
+        JSON,
+        "",
+        "0-length response with status code: 200 and content type: application/json",
+    );
+}
+
+#[test]
+fn an_answer_that_is_no_success_says_why() {
+    let text = "some text\n";
+    check(404, "text/plain", text, "the server could not find the requested resource");
+    check(
+        500,
+        "text/plain",
+        text,
+        "an error on the server (\"some text\") has prevented the request from succeeding",
+    );
+    check(
+        500,
+        JSON,
+        r#"{"kind":"ConversionReview"}"#,
+        "an error on the server (\"unknown\") has prevented the request from succeeding",
+    );
+    check(403, "", text, "some text");
+    check(401, "", text, "the server has asked for the client to provide credentials");
+    check(
+        500,
+        JSON,
+        r#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"not today"}"#,
+        "not today",
+    );
+}
