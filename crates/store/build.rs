@@ -17,7 +17,7 @@ const SENT: [&str; 5] = [
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={PROTO}");
     let descriptors = protox::compile([PROTO], ["proto"])?;
-    let stubs = tonic_prost_build::configure().build_server(false);
+    let stubs = tonic_prost_build::configure();
     SENT.iter().fold(stubs, |stubs, message| stubs.bytes(message)).compile_fds(descriptors)?;
     Ok(())
 }

@@ -95,6 +95,30 @@ mod embedded {
     }
 }
 
+/// On an etcd of our own, over the wire.
+mod member {
+    use futures::FutureExt;
+    use futures::future::BoxFuture;
+
+    use crate::contract::{Lab, Probe, Time};
+    use crate::etcd;
+    use crate::member::tests::Served;
+    use crate::{Config, Store};
+
+    crate::contract::contract!(open);
+
+    fn open(config: Config<Probe>, time: Time) -> BoxFuture<'static, Lab> {
+        async {
+            let served = Served::start();
+            let cluster =
+                etcd::Config { compaction_interval: None, ..etcd::Config::new(served.url.clone()) };
+            let store = Store::etcd(config, &cluster, "/registry/").await.unwrap();
+            Lab::new(store, "/registry", time, served)
+        }
+        .boxed()
+    }
+}
+
 /// Runs only where an etcd is named; `etcd::tests` says how.
 mod etcd {
     use futures::FutureExt;

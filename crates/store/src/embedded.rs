@@ -66,9 +66,18 @@ pub struct Report {
 impl<I: Send + Sync + 'static> Store<I> {
     /// Opens the store in `dir`, or makes one if there is nothing. Blocks until all is loaded.
     pub fn embedded(dir: &Path, config: Config<I>) -> Result<Self, OpenError> {
-        let (disk, loaded) = Disk::open(dir, MEMTABLE_BYTES)?;
-        start(disk, loaded, config).map_err(|error| io_error(dir, error))
+        let (image, writer) = open(dir, config)?;
+        Ok(Store::new(image, Arc::new(writer)))
     }
+}
+
+/// Opens the store in `dir`, or makes one if there is nothing, in its two parts.
+pub(crate) fn open<I: Send + Sync + 'static>(
+    dir: &Path,
+    config: Config<I>,
+) -> Result<(Arc<Image<I>>, GroupWriter<I>), OpenError> {
+    let (disk, loaded) = Disk::open(dir, MEMTABLE_BYTES)?;
+    start(disk, loaded, config).map_err(|error| io_error(dir, error))
 }
 
 /// Opens the store in `dir` as a server would and reads every record.
@@ -192,13 +201,13 @@ fn start<I: Send + Sync + 'static>(
     engine: impl Engine,
     loaded: Loaded,
     config: Config<I>,
-) -> std::io::Result<Store<I>> {
+) -> std::io::Result<(Arc<Image<I>>, GroupWriter<I>)> {
     // Numbers up to the ceiling may have been seen before a crash, so all of them are past.
     let revision = loaded.marker.ceiling;
     let floor = Floor { oldest: revision, same: Some(loaded.marker.revision) };
     let image = Image::new(config, loaded.stored, revision, floor);
     let writer = GroupWriter::start(Arc::clone(&image), engine, revision)?;
-    Ok(Store::new(image, Arc::new(writer)))
+    Ok((image, writer))
 }
 
 /// Makes a store of `stored` in `dir`; false if there is one.

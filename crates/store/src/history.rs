@@ -89,6 +89,18 @@ impl<I> Ring<I> {
         }
     }
 
+    /// Drops what is older than `revision`.
+    pub(crate) fn compact(&mut self, revision: Revision) {
+        while let Some(oldest) = self.events.front()
+            && oldest.event.revision < revision
+        {
+            self.bytes -= event_bytes(&oldest.event);
+            self.floor = Floor { oldest: oldest.event.revision, same: None };
+            self.first += 1;
+            self.events.pop_front();
+        }
+    }
+
     /// Forgets everything up to `floor`, which also ends every watch.
     pub(crate) fn reset(&mut self, floor: Floor) {
         // One more than there are events, so that cursors at the end are left behind too.

@@ -95,6 +95,11 @@ impl<I> Snapshot<I> {
         Range::limited(self.revision, self.sorted.range(prefix, start_after), limit)
     }
 
+    /// The keys from `start` on, to below `end` or else to the last.
+    pub(crate) fn between(&self, start: &[u8], end: Option<&[u8]>) -> Range<I> {
+        Range::limited(self.revision, self.sorted.between(start, end), None)
+    }
+
     /// How many keys begin with `prefix`; no key is looked at.
     pub fn count(&self, prefix: &str) -> usize {
         self.range(prefix, None, None).len()
@@ -278,6 +283,11 @@ impl<I: Send + Sync + 'static> Image<I> {
         }
     }
 
+    /// Why there will be no more changes, if so.
+    pub(crate) fn halted(&self) -> Option<Unavailable> {
+        self.progress.borrow().halted.clone()
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
@@ -300,6 +310,13 @@ impl<I: Send + Sync + 'static> Image<I> {
         let now = self.config.clock.now();
         for resource in self.all_resources() {
             resource.ring_mut().trim(now, self.config.history);
+        }
+    }
+
+    /// Drops the history before `revision`, whatever its age.
+    pub(crate) fn compact(&self, revision: Revision) {
+        for resource in self.all_resources() {
+            resource.ring_mut().compact(revision);
         }
     }
 

@@ -44,7 +44,8 @@
 //!   is [`WatchError::Compacted`]; the disk holds no history.
 //!
 //! There are no transactions over several keys: the Kubernetes API has none, and one revision
-//! per change keeps every revision a place where a watch can resume.
+//! per change keeps every revision a place where a watch can resume. Only [`member`], which is
+//! etcd to others, has the committer change several keys at once.
 
 mod backup;
 mod commit;
@@ -59,6 +60,7 @@ mod expiry;
 mod history;
 mod image;
 mod key;
+pub mod member;
 mod memory;
 mod observe;
 mod revision;

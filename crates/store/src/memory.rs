@@ -40,7 +40,7 @@ impl<I: Send + Sync + 'static> Writer<I> for InPlace<I> {
             let closed = || Rejected::Unavailable(Unavailable::Closed);
             let (answer, answered) = oneshot::channel();
             match &mut *self.committer.lock().unwrap_or_else(PoisonError::into_inner) {
-                Some(committer) => committer.commit([Request { draft, conflicts, answer }]),
+                Some(committer) => committer.commit([Request { draft, conflicts, answer }.into()]),
                 None => return Err(closed()),
             }
             // The answer is there; awaiting it counts against the task's budget, so that a loop

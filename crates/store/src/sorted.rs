@@ -137,6 +137,19 @@ impl<I> Sorted<I> {
             from = from.max(self.position(|known| known <= start_after));
         }
         let to = self.position(|known| known < prefix || known.starts_with(prefix));
+        self.slices(from, to)
+    }
+
+    /// The keys from `start` on, to below `end` or else to the last.
+    pub(crate) fn between(&self, start: &[u8], end: Option<&[u8]>) -> Vec<Slice<I>> {
+        let from = self.position(|known| known.as_bytes() < start);
+        let to = self.position(|known| {
+            known.as_bytes() < start || end.is_none_or(|end| known.as_bytes() < end)
+        });
+        self.slices(from, to)
+    }
+
+    fn slices(&self, from: Position, to: Position) -> Vec<Slice<I>> {
         let mut slices = Vec::new();
         for number in from.chunk..=to.chunk {
             let Some(Separated { chunk, .. }) = self.chunks.get(number) else { break };

@@ -7,7 +7,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::commit::{Answer, Committer, Request};
+use crate::commit::{Answer, Committer, Job, Order, Request};
 use crate::engine::Engine;
 use crate::image::Image;
 use crate::write::{Conflicts, Draft, Rejected, Writer};
@@ -22,7 +22,7 @@ const QUEUE_MAX: usize = 2 * BATCH_MAX;
 pub(crate) struct GroupWriter<I> {
     image: Arc<Image<I>>,
     /// Taken when the store is closed, which ends the thread.
-    requests: Mutex<Option<mpsc::Sender<Request<I>>>>,
+    requests: Mutex<Option<mpsc::Sender<Order<I>>>>,
     thread: Mutex<Option<Thread>>,
 }
 
@@ -60,7 +60,15 @@ impl<I: Send + Sync + 'static> GroupWriter<I> {
         })
     }
 
-    fn sender(&self) -> Option<mpsc::Sender<Request<I>>> {
+    /// Has several keys changed at one revision. What comes of it, the job itself tells; it is
+    /// dropped when the store is closed.
+    pub(crate) async fn transact(&self, job: Job<I>) {
+        if let Some(requests) = self.sender() {
+            let _ = requests.send(Order::Transaction(job)).await;
+        }
+    }
+
+    fn sender(&self) -> Option<mpsc::Sender<Order<I>>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -87,7 +95,7 @@ impl<I: Send + Sync + 'static> Writer<I> for GroupWriter<I> {
             let (answer, answered) = oneshot::channel();
             let requests = self.sender().ok_or_else(closed)?;
             let request = Request { draft, conflicts, answer };
-            requests.send(request).await.map_err(|_| closed())?;
+            requests.send(request.into()).await.map_err(|_| closed())?;
             drop(requests);
             answered.await.unwrap_or_else(|_| Err(closed()))
         }

@@ -5,7 +5,11 @@ use bytes::Bytes;
 
 pub use generated::*;
 
-#[expect(clippy::allow_attributes_without_reason, reason = "the generator gives none")]
+#[expect(
+    clippy::allow_attributes,
+    clippy::allow_attributes_without_reason,
+    reason = "the generator knows no other, and gives no reasons"
+)]
 mod generated {
     tonic::include_proto!("etcdserverpb");
 }

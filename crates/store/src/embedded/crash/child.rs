@@ -38,7 +38,8 @@ fn write_until_stopped() {
     } else {
         start(disk, loaded, config)
     };
-    let Ok(store) = store else { return };
+    let Ok((image, writer)) = store else { return };
+    let store = Store::new(image, Arc::new(writer));
     let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     runtime.block_on(write(store, seed));
