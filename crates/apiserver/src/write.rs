@@ -123,11 +123,7 @@ impl Write<'_> {
 
     /// Creates an object.
     pub(crate) async fn create(&self, object: Value) -> Result<Written, Refusal> {
-        // Upstream overlooks what is no version.
-        if stated_version(meta::text(&object, "resourceVersion")).is_ok_and(|version| version > 0) {
-            let why = "resourceVersion should not be set on objects to be created";
-            return Err(Box::new(Status::failure(500, Reason::Unknown, why)));
-        }
+        let version = meta::text(&object, "resourceVersion").to_owned();
         let drafted = match Asked::of(self.resource) {
             None => self.drafted(object)?,
             Some(asked) => self.asking(&asked, |write| write.drafted(object.clone())).await?,
@@ -147,6 +143,10 @@ impl Write<'_> {
             self.warnings.truncate(said);
             let mut candidate = object.clone();
             meta::identify(&mut candidate, self.now);
+            if !version.is_empty() {
+                let version = version.clone().into();
+                meta::of(&mut candidate).insert("resourceVersion".to_owned(), version);
+            }
             if is_generated {
                 let name = meta::generate_name(&base);
                 meta::of(&mut candidate).insert("name".to_owned(), name.into());
@@ -184,6 +184,11 @@ impl Write<'_> {
                     Ok(Written::Object { object, created: true })
                 }
             };
+        }
+        // Only the storage objects to it, which overlooks what is no version.
+        if stated_version(meta::text(&object, "resourceVersion")).is_ok_and(|version| version > 0) {
+            let why = "resourceVersion should not be set on objects to be created";
+            return Err(Box::new(Status::failure(500, Reason::Unknown, why)));
         }
         let value = self.resource.storage_bytes(&mut object).await?;
         let (ttl, durability) = self.keeping();

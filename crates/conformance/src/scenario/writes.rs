@@ -126,7 +126,14 @@ async fn a_new_object_has_no_version(cx: Context) -> Result<()> {
     versioned["metadata"]["resourceVersion"] = json!("5");
     let status = expect(&cx.send(Request::post(cx.core("configmaps"), &versioned)).await?, 500)?;
     let message = "resourceVersion should not be set on objects to be created";
-    same("message", &status["message"], json!(message))
+    same("message", &status["message"], json!(message))?;
+    // Only where it would be stored: a trial goes through with it.
+    let path = format!("{}?dryRun=All", cx.core("configmaps"));
+    let tried = expect(&cx.send(Request::post(path, &versioned)).await?, 201)?;
+    same("version", &tried["metadata"]["resourceVersion"], json!("5"))?;
+    versioned["metadata"]["name"] = json!("Not_One");
+    let wrong = cx.send(Request::post(cx.core("configmaps"), &versioned)).await?;
+    expect(&wrong, 422).map(drop)
 }
 
 async fn a_body_of_another_kind_is_refused(cx: Context) -> Result<()> {
