@@ -1,6 +1,7 @@
 //! The `kubewright` command.
 
 mod cluster;
+mod drop_in;
 mod up;
 mod validate;
 
@@ -36,12 +37,18 @@ enum Command {
     Snapshot(cluster::SnapshotArgs),
     /// Replace all objects of a cluster by those of a snapshot.
     Restore(cluster::RestoreArgs),
+    /// Lay out a folder for KUBEBUILDER_ASSETS: this program as etcd and kube-apiserver.
+    Envtest(drop_in::envtest::Args),
     /// Say what kube-apiserver would say of manifests, without a cluster.
     Validate(validate::Args),
 }
 
 fn main() -> ExitCode {
     let started = Instant::now();
+    let mut args = std::env::args_os();
+    if let Some(code) = drop_in::run(args.next(), args) {
+        return code;
+    }
     let outcome = match Args::parse().command {
         Command::Up(args) => up::run(&args, started),
         Command::Down(args) => cluster::down(&args),
@@ -50,6 +57,7 @@ fn main() -> ExitCode {
         Command::Reset(args) => cluster::reset(&args),
         Command::Snapshot(args) => cluster::snapshot(&args),
         Command::Restore(args) => cluster::restore(&args),
+        Command::Envtest(args) => drop_in::envtest::run(&args),
         Command::Validate(args) => validate::run(&args),
     };
     outcome.unwrap_or_else(|error| {

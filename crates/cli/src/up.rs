@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use kubewright_cluster::kubeconfig;
 use kubewright_cluster::run::{self, Keep, Options};
 use kubewright_cluster::{NAMES, Names, audit, etcd};
 use serde::{Deserialize, Serialize};
+use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
 
 use crate::cluster::{Output, home, parse_name};
@@ -116,12 +117,7 @@ pub(crate) fn run(args: &Args, started: Instant) -> Result<ExitCode> {
     keep_pages_small();
     let options = options(args)?;
     let Node::None = args.node;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_stack_size(STACK_BYTES)
-        .build()
-        .context("start the runtime")?;
-    runtime.block_on(run::run(options, |record| {
+    runtime()?.block_on(run::run(options, |record| {
         let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let ready = Ready { record: record.clone(), ms };
         let output = if args.detached { Output::Json } else { args.output };
@@ -131,6 +127,14 @@ pub(crate) fn run(args: &Args, started: Instant) -> Result<ExitCode> {
         }
     }))?;
     Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn runtime() -> Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(STACK_BYTES)
+        .build()
+        .context("start the runtime")
 }
 
 /// Runs this command again, on its own, and waits until its cluster is ready.
@@ -200,7 +204,7 @@ fn tell(ready: &Ready, output: Output) {
     let _ = std::io::stdout().flush();
 }
 
-fn log(verbose: bool) {
+pub(crate) fn log(verbose: bool) {
     // `kubewright::request` is one line for each request.
     let usual = if verbose { "info" } else { "warn" };
     let filter = EnvFilter::try_from_env("KUBEWRIGHT_LOG").unwrap_or_else(|_| usual.into());
@@ -208,7 +212,7 @@ fn log(verbose: bool) {
 }
 
 /// Most clusters are a few megabytes, which huge pages would make three times as many.
-fn keep_pages_small() {
+pub(crate) fn keep_pages_small() {
     // Where it cannot be helped, a cluster takes more memory and works all the same.
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
@@ -221,7 +225,11 @@ fn options(args: &Args) -> Result<Options> {
         Store::Etcd(endpoints) => {
             let mut config = etcd::Config::new(String::new());
             config.endpoints.clone_from(endpoints);
-            config.tls = etcd_tls(args)?;
+            config.tls = etcd_tls(
+                args.etcd_cafile.as_deref(),
+                args.etcd_certfile.as_deref(),
+                args.etcd_keyfile.as_deref(),
+            )?;
             Keep::Keys { dir: args.data_dir.clone(), etcd: Box::new(config) }
         }
     };
@@ -268,12 +276,17 @@ fn audit(args: &Args) -> Result<Option<audit::Config>> {
     Ok(Some(audit::Config { policy, output }))
 }
 
-fn etcd_tls(args: &Args) -> Result<Option<etcd::Tls>> {
-    let read = |option: &str, path: &PathBuf| {
+/// From files in PEM, which are named by flags of these names.
+pub(crate) fn etcd_tls(
+    ca: Option<&Path>,
+    certificate: Option<&Path>,
+    key: Option<&Path>,
+) -> Result<Option<etcd::Tls>> {
+    let read = |option: &str, path: &Path| {
         std::fs::read(path).with_context(|| format!("read {option} {}", path.display()))
     };
-    let Some(ca) = &args.etcd_cafile else { return Ok(None) };
-    let identity = match (&args.etcd_certfile, &args.etcd_keyfile) {
+    let Some(ca) = ca else { return Ok(None) };
+    let identity = match (certificate, key) {
         (Some(certificate), Some(key)) => Some(etcd::Identity {
             certificate_pem: read("--etcd-certfile", certificate)?,
             private_key_pem: read("--etcd-keyfile", key)?,

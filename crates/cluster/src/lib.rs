@@ -10,6 +10,7 @@ mod authority;
 mod clock;
 mod cluster;
 pub mod control;
+pub mod drop_in;
 pub mod home;
 mod key;
 pub mod kubeconfig;

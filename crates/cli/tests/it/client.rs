@@ -5,15 +5,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -25,6 +27,8 @@ use tokio_rustls::client::TlsStream;
 pub(crate) struct Access {
     pub(crate) address: SocketAddr,
     tls: Arc<ClientConfig>,
+    /// The same, for somebody who shows no certificate.
+    anonymous: Arc<ClientConfig>,
 }
 
 /// One connection.
@@ -50,13 +54,33 @@ impl Access {
         roots.add(certificate("ca.crt")).expect("an authority");
         let key = PrivateKeyDer::from_pem_file(keys.join("admin.key")).expect("a key");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let tls = ClientConfig::builder_with_provider(provider)
+        let trusting = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .expect("versions")
-            .with_root_certificates(roots)
-            .with_client_auth_cert(vec![certificate("admin.crt")], key)
-            .expect("a pair");
-        Access { address, tls: Arc::new(tls) }
+            .with_root_certificates(roots);
+        let anonymous = Arc::new(trusting.clone().with_no_client_auth());
+        let tls =
+            trusting.with_client_auth_cert(vec![certificate("admin.crt")], key).expect("a pair");
+        Access { address, tls: Arc::new(tls), anonymous }
+    }
+
+    /// The same, for whom any server will do.
+    pub(crate) fn trusting_anybody(address: SocketAddr, keys: &Path) -> Self {
+        let own = CertificateDer::from_pem_file(keys.join("admin.crt")).expect("a certificate");
+        let key = PrivateKeyDer::from_pem_file(keys.join("admin.key")).expect("a key");
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let trusting = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Anybody(provider)));
+        let anonymous = Arc::new(trusting.clone().with_no_client_auth());
+        let tls = trusting.with_client_auth_cert(vec![own], key).expect("a pair");
+        Access { address, tls: Arc::new(tls), anonymous }
+    }
+
+    pub(crate) fn without_identity(&self) -> Self {
+        Access { tls: Arc::clone(&self.anonymous), ..self.clone() }
     }
 
     /// A connection on which nothing has been said.
@@ -124,19 +148,21 @@ impl Client {
         path: &str,
         document: &Value,
     ) -> hyper::Result<(u16, Value)> {
-        let body = match document {
-            Value::Null => Bytes::new(),
-            document => document.to_string().into(),
-        };
-        let patch = "application/merge-patch+json";
-        let media = if method == "PATCH" { patch } else { "application/json" };
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(ACCEPT, "application/json")
-            .header(CONTENT_TYPE, media)
-            .body(Full::new(body));
-        self.exchange(request.expect("a request")).await
+        self.exchange(request(method, path, document)).await
+    }
+
+    /// The same with a bearer token.
+    pub(crate) async fn send_as(
+        &mut self,
+        token: &str,
+        method: &str,
+        path: &str,
+        document: &Value,
+    ) -> (u16, Value) {
+        let mut request = request(method, path, document);
+        let bearer = format!("Bearer {token}").parse().expect("a header");
+        request.headers_mut().insert(AUTHORIZATION, bearer);
+        self.exchange(request).await.expect("an answer")
     }
 
     pub(crate) async fn send(&mut self, method: &str, path: &str, body: &Value) -> (u16, Value) {
@@ -156,6 +182,64 @@ impl Client {
         assert_eq!(status, 201, "{path}: {created}");
         created
     }
+}
+
+/// Takes any certificate for a server's.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// A request with a JSON document, or none.
+fn request(method: &str, path: &str, document: &Value) -> Request<Full<Bytes>> {
+    let body = match document {
+        Value::Null => Bytes::new(),
+        document => document.to_string().into(),
+    };
+    let patch = "application/merge-patch+json";
+    let media = if method == "PATCH" { patch } else { "application/json" };
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(ACCEPT, "application/json")
+        .header(CONTENT_TYPE, media)
+        .body(Full::new(body));
+    request.expect("a request")
 }
 
 impl Watch {

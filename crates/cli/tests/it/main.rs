@@ -4,6 +4,7 @@ mod audit;
 mod client;
 mod conformance;
 mod crash;
+mod drop_in;
 mod handover;
 mod hostile;
 mod pair;

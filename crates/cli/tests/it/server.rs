@@ -41,7 +41,7 @@ impl Program {
         self.0.wait().expect("wait for the program");
     }
 
-    fn ended(&mut self) -> bool {
+    pub(crate) fn ended(&mut self) -> bool {
         self.0.try_wait().expect("ask for the program").is_some()
     }
 }
@@ -101,6 +101,14 @@ impl Upstream {
         Etcd { _program: Program::start(&mut command), url }
     }
 
+    /// A stock kube-apiserver; says so if there is none.
+    pub(crate) fn apiserver_program(&self) -> Option<&Path> {
+        if self.apiserver.is_none() {
+            eprintln!("skipped: set KUBEWRIGHT_APISERVER_BIN to a kube-apiserver to run this");
+        }
+        self.apiserver.as_deref()
+    }
+
     /// A stock kube-apiserver with the keys of a cluster of ours; says so if there is none.
     pub(crate) async fn apiserver(
         &self,
@@ -108,10 +116,7 @@ impl Upstream {
         name: &str,
         etcd: &Etcd,
     ) -> Option<(Program, Access)> {
-        let Some(binary) = &self.apiserver else {
-            eprintln!("skipped: set KUBEWRIGHT_APISERVER_BIN to a kube-apiserver to run this");
-            return None;
-        };
+        let binary = self.apiserver_program()?;
         let (port, keys) = (free_port(), pki(home, name));
         let key = |flag: &str, file: &str| format!("--{flag}={}", keys.join(file).display());
         let log = std::fs::File::create(home.join("kube-apiserver.log")).expect("a file");
@@ -173,7 +178,7 @@ pub(crate) fn address(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("find a free port");
     listener.local_addr().expect("find a free port").port()
 }
