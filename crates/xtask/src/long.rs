@@ -100,6 +100,14 @@ fn lanes() -> Result<Vec<Lane>> {
                  cargo run --quiet --package kubewright-conformance -- run --target upstream",
             )
         },
+        Lane {
+            needs: go,
+            ..lane(
+                "envtest",
+                "controller-runtime's suites pass here where they pass on upstream",
+                "cargo xtask envtest",
+            )
+        },
     ];
     // Build scripts and macros are left uninstrumented only when a target is named.
     let host = said_by(&["rustc", "+nightly", "--print", "host-tuple"])?;

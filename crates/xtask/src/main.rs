@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use kubewright_xtask::{long, oracle, record, tidy, transcripts, types, upstream};
+use kubewright_xtask::{envtest, long, oracle, record, tidy, transcripts, types, upstream};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
@@ -58,6 +58,12 @@ enum Chore {
         #[arg(long, default_value_t = 5_000)]
         cases: u32,
     },
+    /// Run controller-runtime's test suites on upstream's programs and on ours, and note the results
+    /// in docs/envtest.md.
+    Envtest {
+        /// Only these packages, and note nothing.
+        only: Vec<String>,
+    },
     /// Become a program that ends when its parent does; for our own use.
     #[command(hide = true)]
     ExecWithParent {
@@ -101,6 +107,7 @@ fn run(chore: Chore) -> Result<ExitCode> {
         Chore::Types { here, check } => types::run(here, check),
         Chore::Transcripts { check } => transcripts::run(check),
         Chore::Oracle { cases } => oracle::run(cases),
+        Chore::Envtest { only } => envtest::run(&only),
         Chore::ExecWithParent { parent, command } => upstream::exec_with_parent(parent, &command),
     }
 }
