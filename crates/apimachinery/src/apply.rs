@@ -11,6 +11,7 @@
 mod conflict;
 mod last_applied;
 mod managed;
+mod overlay;
 mod path;
 mod reset;
 mod scale;
@@ -30,6 +31,7 @@ use serde_json::Value;
 
 pub use self::conflict::Conflicts;
 pub use self::managed::{ManagedFieldsError, Operation, Owner};
+pub use self::overlay::{OverlayError, overlay};
 pub use self::path::{PathElement, PathElementError};
 pub use self::reset::{Pattern, ResetFields, ResetFilter};
 pub use self::scale::{ReplicasPaths, scale_from_parent, scale_to_parent};

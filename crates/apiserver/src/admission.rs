@@ -8,7 +8,6 @@
 
 mod certificates;
 mod default_class;
-#[expect(dead_code, reason = "conditions come first, policies use the rest")]
 pub(crate) mod expression;
 mod limit_ranger;
 mod namespace_lifecycle;
@@ -16,6 +15,7 @@ mod node_taint;
 mod plugin;
 mod pod_resize;
 mod pod_security;
+mod policy;
 mod priority;
 mod protection;
 mod quota;
@@ -36,6 +36,7 @@ use kubewright_apimachinery::status::Status;
 use serde_json::Value;
 
 use crate::authz::{Authorizer, escalation};
+use crate::crd::Shelf;
 use crate::index::{self, Store};
 use crate::meta;
 use crate::metrics::{Metrics, Step};
@@ -45,6 +46,8 @@ use crate::target::{ResourceTarget, Verb};
 use crate::user::User;
 use crate::warnings::Warnings;
 pub use plugin::{Plugin, PluginSet, PluginsError};
+
+use self::policy::Policies;
 
 /// What is about to happen.
 #[derive(Clone, Copy)]
@@ -101,6 +104,7 @@ pub struct Admission {
     authorizer: Arc<Authorizer>,
     enabled: PluginSet,
     metrics: Arc<Metrics>,
+    policies: Policies,
 }
 
 impl Admission {
@@ -109,8 +113,10 @@ impl Admission {
         authorizer: Arc<Authorizer>,
         enabled: PluginSet,
         metrics: Arc<Metrics>,
+        shelf: Arc<Shelf>,
     ) -> Self {
-        Admission { store, authorizer, enabled, metrics }
+        let policies = Policies::new(store.clone(), shelf, Arc::clone(&authorizer), enabled);
+        Admission { store, authorizer, enabled, metrics, policies }
     }
 
     /// Lets the plugins change an object. Nothing comes of it that gives away more than the user
@@ -121,20 +127,34 @@ impl Admission {
         object: &mut Value,
     ) -> Result<(), Refusal> {
         let completed = async {
-            let scene = self.scene();
-            if self.enabled.has(Plugin::NamespaceLifecycle) {
-                namespace_lifecycle::admit(&scene, attributes, Some(&*object))?;
-            }
-            if self.enabled.has(Plugin::ServiceAccount) {
-                service_account::wait_for_default(&scene, attributes, object).await;
-            }
-            for (_, admit) in self.enabled.of(plugins(attributes.resource).mutating) {
-                admit(&scene, attributes, object)?;
+            let mut rounds = policy::Rounds::default();
+            if self.mutate_once(attributes, object, &mut rounds).await? {
+                self.mutate_once(attributes, object, &mut rounds).await?;
             }
             Ok(())
         };
         self.timed(Step::Admit, attributes.operation, completed).await?;
         self.check_escalation(attributes, object)
+    }
+
+    /// One round of changes. Tells whether others may want to see what came of it.
+    async fn mutate_once(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &mut Value,
+        rounds: &mut policy::Rounds,
+    ) -> Result<bool, Refusal> {
+        let scene = self.scene();
+        if self.enabled.has(Plugin::NamespaceLifecycle) {
+            namespace_lifecycle::admit(&scene, attributes, Some(&*object))?;
+        }
+        if self.enabled.has(Plugin::ServiceAccount) {
+            service_account::wait_for_default(&scene, attributes, object).await;
+        }
+        for (_, admit) in self.enabled.of(plugins(attributes.resource).mutating) {
+            admit(&scene, attributes, object)?;
+        }
+        self.policies.mutate(attributes, object, rounds).await
     }
 
     /// Lets the plugins judge an object that is valid otherwise.
@@ -148,6 +168,7 @@ impl Admission {
             for (_, judge) in self.enabled.of(plugins(attributes.resource).judging) {
                 judge(&scene, attributes, &object)?;
             }
+            self.policies.judge(attributes, Some(&object)).await?;
             match self.enabled.has(Plugin::ResourceQuota) {
                 true => quota::charge(&scene, attributes, &object).await,
                 false => Ok(()),
@@ -159,13 +180,15 @@ impl Admission {
 
     /// Lets the plugins judge a deletion.
     pub(crate) async fn judge_delete(&self, attributes: &Attributes<'_>) -> Result<(), Refusal> {
-        let judged = async {
+        let admitted = async {
             match self.enabled.has(Plugin::NamespaceLifecycle) {
                 true => namespace_lifecycle::admit(&self.scene(), attributes, None),
                 false => Ok(()),
             }
         };
-        self.timed(Step::Admit, attributes.operation, judged).await
+        self.timed(Step::Admit, attributes.operation, admitted).await?;
+        let judged = self.policies.judge(attributes, None);
+        self.timed(Step::Validate, attributes.operation, judged).await
     }
 
     /// Takes a step, and notes how long it took.

@@ -13,6 +13,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -111,8 +112,8 @@ impl Trail {
         self.annotate("authorization.k8s.io/reason", reason);
     }
 
-    pub(crate) fn annotate(&self, key: &'static str, value: String) {
-        self.noted().annotations.entry(key).or_insert(value);
+    pub(crate) fn annotate(&self, key: impl Into<Cow<'static, str>>, value: String) {
+        self.noted().annotations.entry(key.into()).or_insert(value);
     }
 
     /// What was asked for should not be used any more.

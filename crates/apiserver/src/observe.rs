@@ -1,6 +1,7 @@
 //! What is noted about a request while it is answered.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
@@ -126,7 +127,11 @@ impl Observed {
     }
 
     /// Something is worth being remembered of it.
-    pub(crate) fn annotate(&self, key: &'static str, value: impl FnOnce() -> String) {
+    pub(crate) fn annotate(
+        &self,
+        key: impl Into<Cow<'static, str>>,
+        value: impl FnOnce() -> String,
+    ) {
         self.trail(|trail| trail.annotate(key, value()));
     }
 

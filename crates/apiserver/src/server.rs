@@ -99,7 +99,7 @@ pub(crate) struct Inner {
     pub(crate) authorizer: Arc<Authorizer>,
     pub(crate) admission: Admission,
     pub(crate) flows: Flows,
-    pub(crate) shelf: Shelf,
+    pub(crate) shelf: Arc<Shelf>,
     pub(crate) encoder: Encoder,
     pub(crate) services: Services,
     /// Where clients reach the server.
@@ -134,6 +134,7 @@ impl Server {
         let clock = store.config().clock.clone();
         let about = discovery::Server { address: address.clone(), paths };
         let services = Services::new(&store, &settings.service_cidrs, settings.node_ports);
+        let shelf = Arc::new(Shelf::new(store.clone(), about, settings.identity));
         Server(Arc::new(Inner {
             health: Health::default(),
             services,
@@ -147,9 +148,10 @@ impl Server {
                 Arc::clone(&authenticator.authorizer),
                 settings.admission,
                 Arc::clone(&metrics),
+                Arc::clone(&shelf),
             ),
             flows: Flows::new(store.clone(), Arc::clone(&metrics)),
-            shelf: Shelf::new(store.clone(), about, settings.identity),
+            shelf,
             encoder: Encoder::new(clock, Arc::new(openapi::describe)),
             authenticator,
             issuer,

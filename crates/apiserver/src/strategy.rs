@@ -5,10 +5,11 @@
 //! version of the request by its schema.
 
 use kubewright_apimachinery::apply::{
-    BuiltinVersions, PathElement, Pattern, ResetFields, ResetFilter, Set, Versions,
+    BuiltinVersions, PathElement, Pattern, ResetFields, ResetFilter, Schema, Set, Versions,
 };
 use kubewright_apimachinery::conversion::scale::{self, Paths};
 use kubewright_apimachinery::field::{Error, Path};
+use kubewright_apimachinery::gvk::GroupVersionKind;
 use kubewright_apimachinery::name::Rule;
 use kubewright_apimachinery::name::object_meta::{self, Scope};
 use kubewright_apimachinery::schema::{self, Findings};
@@ -257,6 +258,11 @@ impl Resource {
             true => Scope::Namespaced,
             false => Scope::Cluster,
         }
+    }
+
+    /// What apply knows of a version of this kind, if there is such a version.
+    pub(crate) fn apply_schema(&self, gvk: &GroupVersionKind) -> Option<Schema> {
+        self.with_versions(|versions| versions.schema(&gvk.api_version()).ok().cloned())
     }
 
     /// What apply must know of the versions of this kind.

@@ -1,11 +1,12 @@
 //! What is said of a request besides its answer: to the client in `Warning` headers, to the audit
 //! log in annotations.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderMap, HeaderValue};
-use kubewright_apimachinery::json;
+use kubewright_apimachinery::{json, name};
 
 /// How much all warnings may hold, and how much one may when they hold more.
 const TOTAL_BYTES_MAX: usize = 4 << 10;
@@ -19,7 +20,7 @@ pub struct Warnings {
     notes: Option<Mutex<Notes>>,
 }
 
-type Notes = BTreeMap<&'static str, String>;
+type Notes = BTreeMap<Cow<'static, str>, String>;
 
 impl Warnings {
     /// Those of a request that is also to be annotated.
@@ -34,7 +35,15 @@ impl Warnings {
     /// Annotates the request, if anybody wants to know.
     pub(crate) fn note(&self, key: &'static str, text: impl FnOnce() -> String) {
         if let Some(notes) = &self.notes {
-            lock(notes).insert(key, text());
+            lock(notes).insert(key.into(), text());
+        }
+    }
+
+    /// Annotates the request under a name that others chose. What was said first stays.
+    pub(crate) fn annotate(&self, key: String, text: impl FnOnce() -> String) {
+        let is_sound = key.matches('/').count() == 1 && name::label_key(&key).is_empty();
+        if let Some(notes) = self.notes.as_ref().filter(|_| is_sound) {
+            lock(notes).entry(key.into()).or_insert_with(text);
         }
     }
 

@@ -98,10 +98,22 @@ impl<'a> Subject<'a> {
     /// The values of all variables, among them those of named expressions. Whoever shares one
     /// composition shares what these come to.
     pub(crate) fn compose(&self, named: &'a [Named]) -> Composition<'a> {
+        self.compose_with(named, [Ok(self.asker.to_val()), Ok(self.asker.to_requested())])
+    }
+
+    /// The same with nobody to ask for permissions, also if an expression was compiled to.
+    pub(crate) fn compose_without_authorizer(&self, named: &'a [Named]) -> Composition<'a> {
+        let missing = ["authorizer", "authorizer.requestResource"]
+            .map(|name| Err(Failure::new(format!("no such attribute(s): {name}"))));
+        self.compose_with(named, missing)
+    }
+
+    fn compose_with(&self, named: &'a [Named], asker: [Outcome<'a>; 2]) -> Composition<'a> {
         let seen = [self.object, self.old, self.namespace, self.request, self.params];
         let mut values: Vec<Outcome<'a>> =
             seen.into_iter().map(|value| Ok(Val::of_json(value))).collect();
-        values.extend([Ok(self.asker.to_val()), Ok(self.asker.to_requested()), Ok(Val::Composed)]);
+        values.extend(asker);
+        values.push(Ok(Val::Composed));
         Composition::new(named, values, RUN_COST_MAX)
     }
 }

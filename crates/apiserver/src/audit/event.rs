@@ -1,5 +1,6 @@
 //! One event, and the line that tells it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ pub(super) struct Noted {
     pub(super) object: Option<ObjectReference>,
     pub(super) request: Option<Sent>,
     pub(super) response: Option<Response>,
-    pub(super) annotations: BTreeMap<&'static str, String>,
+    pub(super) annotations: BTreeMap<Cow<'static, str>, String>,
     pub(super) is_deprecated: bool,
 }
 

@@ -71,9 +71,4 @@ impl Conditions {
             None => Err(aggregate(failures.iter())),
         }
     }
-
-    /// The same for conditions that call nothing by name.
-    pub(crate) fn matches(&self, subject: &Subject<'_>) -> Result<bool, String> {
-        self.matched(subject, &[]).map(|matched| matched == Matched::Yes)
-    }
 }
