@@ -24,22 +24,25 @@ mod service_account;
 mod tolerations;
 mod topology_labels;
 mod volume_resize;
+mod webhook;
 
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use kubewright_apimachinery::apply;
 use kubewright_apimachinery::status::Status;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::authz::{Authorizer, escalation};
 use crate::crd::Shelf;
 use crate::index::{self, Store};
 use crate::meta;
 use crate::metrics::{Metrics, Step};
+use crate::options::{DeleteOptions, WriteOptions};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::target::{ResourceTarget, Verb};
@@ -48,6 +51,13 @@ use crate::warnings::Warnings;
 pub use plugin::{Plugin, PluginSet, PluginsError};
 
 use self::policy::Policies;
+use self::webhook::{Rounds, Webhooks};
+
+pub(crate) use self::webhook::Role;
+pub use self::webhook::read_verdict;
+
+/// How long a request may take that does not say how long.
+const REQUEST_MAX: Duration = Duration::from_secs(34);
 
 /// What is about to happen.
 #[derive(Clone, Copy)]
@@ -64,6 +74,18 @@ pub struct Attributes<'a> {
     /// The object that is there, on updates and deletes.
     pub old: Option<&'a Value>,
     pub warnings: &'a Warnings,
+    pub(crate) options: Options<'a>,
+    /// When the client stops waiting.
+    pub(crate) deadline: tokio::time::Instant,
+}
+
+/// How something is to happen.
+#[derive(Clone, Copy)]
+pub(crate) enum Options<'a> {
+    Write(&'a WriteOptions),
+    Delete(&'a DeleteOptions),
+    /// Connections have none besides what they are about.
+    None,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +94,11 @@ pub enum Operation {
     Update,
     Delete,
     Connect,
+}
+
+/// When a request is given up, if its query says how long it may take, or if not.
+pub(crate) fn deadline(asked: Option<Duration>) -> tokio::time::Instant {
+    tokio::time::Instant::now() + asked.map_or(REQUEST_MAX, |asked| asked.min(REQUEST_MAX))
 }
 
 /// What plugins may look at besides.
@@ -105,6 +132,7 @@ pub struct Admission {
     enabled: PluginSet,
     metrics: Arc<Metrics>,
     policies: Policies,
+    webhooks: Webhooks,
 }
 
 impl Admission {
@@ -116,7 +144,11 @@ impl Admission {
         shelf: Arc<Shelf>,
     ) -> Self {
         let policies = Policies::new(store.clone(), shelf, Arc::clone(&authorizer), enabled);
-        Admission { store, authorizer, enabled, metrics, policies }
+        let webhooks = {
+            let (authorizer, metrics) = (Arc::clone(&authorizer), Arc::clone(&metrics));
+            Webhooks::new(store.clone(), authorizer, enabled, metrics)
+        };
+        Admission { store, authorizer, enabled, metrics, policies, webhooks }
     }
 
     /// Lets the plugins change an object. Nothing comes of it that gives away more than the user
@@ -127,9 +159,12 @@ impl Admission {
         object: &mut Value,
     ) -> Result<(), Refusal> {
         let completed = async {
-            let mut rounds = policy::Rounds::default();
+            let mut rounds = (policy::Rounds::default(), Rounds::default());
             if self.mutate_once(attributes, object, &mut rounds).await? {
                 self.mutate_once(attributes, object, &mut rounds).await?;
+            }
+            if let Some(managed) = rounds.1.into_managed_fields() {
+                restore_managed_fields(attributes, object, managed);
             }
             Ok(())
         };
@@ -142,7 +177,7 @@ impl Admission {
         &self,
         attributes: &Attributes<'_>,
         object: &mut Value,
-        rounds: &mut policy::Rounds,
+        rounds: &mut (policy::Rounds, Rounds),
     ) -> Result<bool, Refusal> {
         let scene = self.scene();
         if self.enabled.has(Plugin::NamespaceLifecycle) {
@@ -154,7 +189,9 @@ impl Admission {
         for (_, admit) in self.enabled.of(plugins(attributes.resource).mutating) {
             admit(&scene, attributes, object)?;
         }
-        self.policies.mutate(attributes, object, rounds).await
+        let is_changed = self.policies.mutate(attributes, object, &mut rounds.0).await?;
+        self.webhooks.mutate(attributes, Some(object), &mut rounds.1).await?;
+        Ok(rounds.1.begin_second(is_changed))
     }
 
     /// Lets the plugins judge an object that is valid otherwise.
@@ -163,31 +200,79 @@ impl Admission {
         attributes: &Attributes<'_>,
         object: Value,
     ) -> Result<Admitted, Refusal> {
+        self.judge_shown(attributes, &object).await?;
+        Ok(Admitted(object))
+    }
+
+    /// Lets the plugins judge an object by what is shown of it: its scale, for one.
+    pub(crate) async fn judge_view(
+        &self,
+        attributes: &Attributes<'_>,
+        shown: &Value,
+        object: Value,
+    ) -> Result<Admitted, Refusal> {
+        self.judge_shown(attributes, shown).await?;
+        Ok(Admitted(object))
+    }
+
+    async fn judge_shown(
+        &self,
+        attributes: &Attributes<'_>,
+        object: &Value,
+    ) -> Result<(), Refusal> {
         let judged = async {
             let scene = self.scene();
             for (_, judge) in self.enabled.of(plugins(attributes.resource).judging) {
-                judge(&scene, attributes, &object)?;
+                judge(&scene, attributes, object)?;
             }
-            self.policies.judge(attributes, Some(&object)).await?;
+            self.policies.judge(attributes, Some(object)).await?;
+            self.webhooks.judge(attributes, Some(object)).await?;
             match self.enabled.has(Plugin::ResourceQuota) {
-                true => quota::charge(&scene, attributes, &object).await,
+                true => quota::charge(&scene, attributes, object).await,
                 false => Ok(()),
             }
         };
-        self.timed(Step::Validate, attributes.operation, judged).await?;
-        Ok(Admitted(object))
+        self.timed(Step::Validate, attributes.operation, judged).await
     }
 
     /// Lets the plugins judge a deletion.
     pub(crate) async fn judge_delete(&self, attributes: &Attributes<'_>) -> Result<(), Refusal> {
         let admitted = async {
-            match self.enabled.has(Plugin::NamespaceLifecycle) {
-                true => namespace_lifecycle::admit(&self.scene(), attributes, None),
-                false => Ok(()),
+            if self.enabled.has(Plugin::NamespaceLifecycle) {
+                namespace_lifecycle::admit(&self.scene(), attributes, None)?;
             }
+            self.webhooks.mutate(attributes, None, &mut Rounds::default()).await
         };
         self.timed(Step::Admit, attributes.operation, admitted).await?;
-        let judged = self.policies.judge(attributes, None);
+        let judged = async {
+            self.policies.judge(attributes, None).await?;
+            self.webhooks.judge(attributes, None).await
+        };
+        self.timed(Step::Validate, attributes.operation, judged).await
+    }
+
+    /// Lets the plugins judge what somebody wants to be connected to, and how.
+    pub(crate) async fn judge_connect(
+        &self,
+        attributes: &Attributes<'_>,
+        options: &mut Value,
+    ) -> Result<(), Refusal> {
+        let admitted = async {
+            let mut rounds = (policy::Rounds::default(), Rounds::default());
+            for _ in 0..2 {
+                let is_changed = self.policies.mutate(attributes, options, &mut rounds.0).await?;
+                self.webhooks.mutate(attributes, Some(options), &mut rounds.1).await?;
+                if !rounds.1.begin_second(is_changed) {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        self.timed(Step::Admit, attributes.operation, admitted).await?;
+        let judged = async {
+            self.policies.judge(attributes, Some(options)).await?;
+            self.webhooks.judge(attributes, Some(options)).await
+        };
         self.timed(Step::Validate, attributes.operation, judged).await
     }
 
@@ -299,7 +384,50 @@ fn plugins(resource: &Resource) -> Plugins {
     }
 }
 
+impl Options<'_> {
+    /// The options as webhooks and policies see them.
+    fn tree(self, operation: Operation) -> Value {
+        let (kind, options) = match self {
+            Options::None => return Value::Null,
+            Options::Write(options) => {
+                let kind = match operation {
+                    Operation::Create => "CreateOptions",
+                    _ => "UpdateOptions",
+                };
+                (kind, serde_json::to_value(&options.stated))
+            }
+            Options::Delete(options) => ("DeleteOptions", serde_json::to_value(options)),
+        };
+        let mut tree = json!({ "kind": kind, "apiVersion": "meta.k8s.io/v1" });
+        if let (Some(tree), Ok(Value::Object(options))) = (tree.as_object_mut(), options) {
+            tree.extend(options);
+        }
+        tree
+    }
+}
+
 impl Attributes<'_> {
+    /// The namespace of a request, which for a namespace is the one that it is about.
+    fn namespace_or_own(&self) -> &str {
+        let gvr = &self.resource.gvr;
+        match self.namespace {
+            Some(namespace) => namespace,
+            None if gvr.group.is_empty() && gvr.resource == "namespaces" => self.name,
+            None => "",
+        }
+    }
+
+    /// Refuses what nobody waits for any more.
+    fn check_time(&self) -> Result<(), Refusal> {
+        match tokio::time::Instant::now() < self.deadline {
+            true => Ok(()),
+            false => {
+                let why = "request did not complete within requested timeout";
+                Err(Box::new(Status::timeout(why, 0)))
+            }
+        }
+    }
+
     /// Whether the object itself is created, rather than something below it.
     fn creates(&self) -> bool {
         self.operation == Operation::Create && self.part.is_none()
@@ -336,6 +464,23 @@ impl Admitted {
     pub(crate) fn into_object(self) -> Value {
         self.0
     }
+}
+
+/// Puts managed fields back that a webhook has spoilt.
+fn restore_managed_fields(attributes: &Attributes<'_>, object: &mut Value, before: Option<Value>) {
+    let Some(entries) = object["metadata"].get("managedFields").and_then(Value::as_array) else {
+        return;
+    };
+    let Err(error) = apply::check_managed_fields(entries) else { return };
+    let metadata = meta::of(object);
+    match before {
+        Some(before) => metadata.insert("managedFields".to_owned(), before),
+        None => metadata.shift_remove("managedFields"),
+    };
+    attributes.warnings.add(format!(
+        ".metadata.managedFields was in an invalid state after admission; this could be caused by an \
+         outdated mutating admission controller; please fix your requests: {error}"
+    ));
 }
 
 /// The items of a list, of which there are none when it is absent.

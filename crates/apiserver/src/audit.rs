@@ -116,6 +116,11 @@ impl Trail {
         self.noted().annotations.entry(key.into()).or_insert(value);
     }
 
+    /// Whether the log tells what is in objects.
+    pub(crate) fn shows_objects(&self) -> bool {
+        self.verdict.level >= Level::Request
+    }
+
     /// What was asked for should not be used any more.
     pub(crate) fn deprecated(&self) {
         self.noted().is_deprecated = true;

@@ -122,6 +122,15 @@ impl Catalog {
         &BUILTIN["flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"]
     }
 
+    /// A resource of Kubernetes itself.
+    pub(crate) fn builtin_resource(
+        group: &str,
+        version: &str,
+        name: &str,
+    ) -> Option<&'static Arc<Resource>> {
+        BUILTIN.get(&*path(group, version, name))
+    }
+
     pub fn builtin() -> impl Iterator<Item = &'static Arc<Resource>> {
         BUILTIN.values()
     }

@@ -6,19 +6,20 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::{Response, StatusCode, Uri};
 use kubewright_apimachinery::field::{self, Path};
 use kubewright_apimachinery::gvk::{GroupKind, GroupResource};
 use kubewright_apimachinery::json;
 use kubewright_apimachinery::status::Status;
 use kubewright_apimachinery::time::{self, Time};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::index::{self, Store};
 use crate::meta;
 use crate::query::Query;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
+use crate::target::ResourceTarget;
 
 /// Where a client wants to be connected to.
 #[derive(Clone, Copy)]
@@ -52,9 +53,8 @@ impl Connect {
         resource: &Resource,
         namespace: Option<&str>,
         name: &str,
-        query: &Query,
+        options: &Value,
     ) -> Result<Response<Bytes>, Refusal> {
-        self.check_options(name, query)?;
         let find = |name: &str| {
             let found = store.get(resource.key(namespace, name).as_str());
             let found = found.and_then(|found| index::object(&found));
@@ -73,18 +73,64 @@ impl Connect {
             }
             (Connect::Proxy, _) => Err(to_pod(&find(host("pod", name)?)?)),
             (Connect::Log | Connect::Stream | Connect::PortForward, _) => {
-                self.to_node_of(store, &find(name)?, query.get("container"))
+                self.to_node_of(store, &find(name)?, options["container"].as_str())
             }
         }
     }
 
-    /// Refuses what makes no sense, whether or not there is anything to connect to.
-    fn check_options(self, name: &str, query: &Query) -> Result<(), Refusal> {
+    /// How a client wants to be connected. Refuses what makes no sense, whether or not there is
+    /// anything to connect to.
+    pub(crate) fn options(self, target: &ResourceTarget, uri: &Uri) -> Result<Value, Refusal> {
+        let query = Query::parse(uri.query());
+        let mut options = Map::new();
+        let mut add = |field: &str, value: Value| options.insert(field.to_owned(), value);
         match self {
-            Connect::Log => check_log_options(name, query),
-            Connect::PortForward => query.all("ports").try_for_each(check_port),
-            Connect::Stream | Connect::Proxy => Ok(()),
+            Connect::Log => {
+                check_log_options(&target.name, &query)?;
+                if let Some(container) = query.get("container") {
+                    add("container", container.into());
+                }
+            }
+            Connect::Stream => {
+                for field in ["stdin", "stdout", "stderr", "tty"] {
+                    if query.flag(field) == Some(true) {
+                        add(field, true.into());
+                    }
+                }
+                if let Some(container) = query.get("container").filter(|name| !name.is_empty()) {
+                    add("container", container.into());
+                }
+                let command: Vec<&str> = query.all("command").collect();
+                if target.subresource == "exec" {
+                    add("command", json!(command));
+                }
+            }
+            Connect::PortForward => {
+                let ports: Result<Vec<u16>, Refusal> = query.all("ports").map(port).collect();
+                let ports = ports?;
+                if !ports.is_empty() {
+                    add("ports", json!(ports));
+                }
+            }
+            Connect::Proxy => {
+                let mut path = target.rest.join("/");
+                if !path.is_empty() {
+                    path.insert(0, '/');
+                }
+                if uri.path().ends_with('/') && !path.ends_with('/') {
+                    path.push('/');
+                }
+                if !path.is_empty() {
+                    add("path", path.into());
+                }
+            }
         }
+        Ok(options.into())
+    }
+
+    /// Whether admission has a say. A log is read.
+    pub(crate) fn is_admitted(self) -> bool {
+        !matches!(self, Connect::Log)
     }
 
     /// By way of the node that a pod is on.
@@ -178,10 +224,10 @@ fn check_log_options(pod: &str, query: &Query) -> Result<(), Refusal> {
     }
 }
 
-fn check_port(text: &str) -> Result<(), Refusal> {
+fn port(text: &str) -> Result<u16, Refusal> {
     let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let why = match text.parse::<u16>() {
-        Ok(_) if is_digits => return Ok(()),
+        Ok(port) if is_digits => return Ok(port),
         _ if is_digits => "value out of range",
         _ => "invalid syntax",
     };

@@ -8,8 +8,9 @@ use kubewright_apimachinery::status::{Details, Status};
 use kubewright_apimachinery::time::Time;
 use kubewright_store::{Change, Durability, Updated};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
-use crate::admission::{Admission, Attributes, Operation};
+use crate::admission::{Admission, Attributes, Operation, Options};
 use crate::conditions;
 use crate::encode;
 use crate::index::{self, Store, Stored};
@@ -56,6 +57,20 @@ pub(crate) struct Delete<'a> {
     pub(crate) options: &'a DeleteOptions,
     pub(crate) now: Timestamp,
     pub(crate) warnings: &'a Warnings,
+    pub(crate) whose: Whose,
+    /// When the client stops waiting.
+    pub(crate) deadline: Instant,
+}
+
+/// Who wants an object to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// A client that names it.
+    Client,
+    /// A client that names only what it is among.
+    Collection,
+    /// The server itself, which asks nobody.
+    Server,
 }
 
 /// What came of a delete.
@@ -143,20 +158,13 @@ impl Delete<'_> {
             return Ok((Change::Delete, Next::Removed(live)));
         }
         self.check_preconditions(name, &live)?;
-        let attributes = Attributes {
-            user: self.user,
-            resource: self.resource,
-            part: None,
-            namespace: self.namespace,
-            name,
-            operation: Operation::Delete,
-            dry_run: self.options.is_dry_run(),
-            old: Some(&live),
-            warnings: self.warnings,
-        };
-        self.admission.judge_delete(&attributes).await?;
+        let verdict = self.verdict(&live);
+        let is_pending = matches!(verdict, Verdict::Pending);
+        if self.whose != Whose::Server && !is_pending {
+            self.ask(name, &live).await?;
+        }
         let dry_run = self.options.is_dry_run();
-        Ok(match self.verdict(&live) {
+        Ok(match verdict {
             Verdict::Pending => (Change::Keep, Next::Answer(self.pending(live))),
             Verdict::Remove if dry_run => (Change::Keep, Next::Removed(live)),
             Verdict::Remove => (Change::Delete, Next::Removed(live)),
@@ -174,6 +182,24 @@ impl Delete<'_> {
                 (self.put(&mut object).await?, Next::MarkedForRemoval)
             }
         })
+    }
+
+    /// Lets the plugins judge.
+    async fn ask(&self, name: &str, live: &Value) -> Result<(), Refusal> {
+        let attributes = Attributes {
+            user: self.user,
+            resource: self.resource,
+            part: None,
+            namespace: self.namespace,
+            name: if self.whose == Whose::Collection { "" } else { name },
+            operation: Operation::Delete,
+            dry_run: self.options.is_dry_run(),
+            old: Some(live),
+            warnings: self.warnings,
+            options: Options::Delete(self.options),
+            deadline: self.deadline,
+        };
+        self.admission.judge_delete(&attributes).await
     }
 
     async fn put(&self, object: &mut Value) -> Result<Change, Refusal> {

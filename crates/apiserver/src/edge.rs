@@ -35,6 +35,7 @@ use self::front::Front;
 use crate::authn::Certified;
 use crate::body::Body;
 
+pub(crate) use self::class::asked_timeout;
 pub use self::front::REQUEST_LOG;
 pub(crate) use self::front::{AUDIT_ID, identified, limit};
 pub use self::local::Local;

@@ -12,6 +12,7 @@ mod steps;
 #[cfg(test)]
 mod tests;
 mod text;
+mod webhooks;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -41,6 +42,7 @@ pub(crate) use self::flows::{Executing, Meter};
 pub(crate) use self::histogram::Histogram;
 pub(crate) use self::requests::{Route, Series};
 pub(crate) use self::steps::Step;
+pub(crate) use self::webhooks::WebhookCall;
 
 /// Where the metrics are.
 pub(crate) const PATH: &str = "/metrics";
@@ -63,6 +65,7 @@ pub(crate) struct Metrics {
     certificates: Histogram,
     flows: flows::Meters,
     admission: steps::Steps,
+    webhooks: webhooks::Webhooks,
     /// By group and resource.
     lists: RwLock<BTreeMap<[String; 2], Arc<Lists>>>,
     /// Group, resource, subresource and version of what was asked for though it is deprecated.
@@ -132,6 +135,7 @@ impl Default for Metrics {
             certificates: Histogram::new(&LIFETIME_SECONDS),
             flows: flows::Meters::default(),
             admission: steps::Steps::default(),
+            webhooks: webhooks::Webhooks::default(),
             lists: RwLock::default(),
             deprecated: RwLock::default(),
         }
@@ -193,6 +197,11 @@ impl Metrics {
         self.admission.took(step, operation, is_rejected, elapsed);
     }
 
+    /// A webhook was asked.
+    pub(crate) fn asked_webhook(&self, call: &WebhookCall<'_>) {
+        self.webhooks.asked(call);
+    }
+
     /// A list was answered for which so many objects were looked at.
     pub(crate) fn listed(&self, gvr: &GroupVersionResource, fetched: usize, returned: usize) {
         let key = [gvr.group.clone(), gvr.resource.clone()];
@@ -234,6 +243,7 @@ impl Metrics {
         let requests = self.requests.sorted();
         write_services(&mut page, scene.store);
         self.admission.write(&mut page);
+        self.webhooks.write(&mut page);
         write_audit(&mut page, scene.audit);
         self.write_decisions(&mut page);
         self.write_lists(&mut page);

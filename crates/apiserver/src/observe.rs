@@ -22,6 +22,7 @@ use crate::body::Body;
 use crate::flow::Flow;
 use crate::metrics::{Executing, Metrics, Route, Series, UnderWay};
 use crate::user::User;
+use crate::warnings::Warnings;
 
 /// A request from its arrival until its answer was sent, or given up.
 pub(crate) struct Observed {
@@ -80,9 +81,12 @@ impl Observed {
         let _ = self.trail.set(Box::new(trail));
     }
 
-    /// Whether the audit log is told of it.
-    pub(crate) fn is_followed(&self) -> bool {
-        self.trail.get().is_some()
+    /// What is said of it besides its answer, which the audit log may want to be told.
+    pub(crate) fn warnings(&self) -> Warnings {
+        match self.trail.get() {
+            Some(trail) => Warnings::annotated(trail.shows_objects()),
+            None => Warnings::default(),
+        }
     }
 
     /// It is made on behalf of somebody else.

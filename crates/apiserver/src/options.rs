@@ -6,7 +6,7 @@ use kubewright_apimachinery::gvk::{GroupKind, GroupResource, GroupVersionKind};
 use kubewright_apimachinery::name::object_meta;
 use kubewright_apimachinery::status::Status;
 use kubewright_apimachinery::{apply, json, proto, yaml};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::draft::{Media, decode_yaml, identity};
@@ -23,6 +23,20 @@ pub(crate) struct WriteOptions {
     pub(crate) validation: FieldValidation,
     /// Apply only: take fields from their owners.
     pub(crate) force: bool,
+    /// What webhooks are shown.
+    pub(crate) stated: Stated,
+}
+
+/// The options as the client stated them.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Stated {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    dry_run: Vec<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    field_manager: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    field_validation: String,
 }
 
 /// What to do about fields that are unknown or given twice.
@@ -78,12 +92,17 @@ impl WriteOptions {
             WriteKind::Patch | WriteKind::Apply => "PatchOptions",
         };
         check(name, &errors)?;
+        let stated = Stated {
+            dry_run: dry_run.iter().map(|&value| value.to_owned()).collect(),
+            field_manager: manager.to_owned(),
+            field_validation: directive.to_owned(),
+        };
         let manager = match manager {
             "" => apply::manager_from_user_agent(user_agent),
             manager => manager.to_owned(),
         };
         let force = force.unwrap_or_default();
-        Ok(WriteOptions { dry_run: !dry_run.is_empty(), manager, validation, force })
+        Ok(WriteOptions { dry_run: !dry_run.is_empty(), manager, validation, force, stated })
     }
 }
 
@@ -91,21 +110,28 @@ impl WriteOptions {
 const OPTIONS_SCHEME: &str = "pkg/runtime/scheme.go:111";
 
 /// The options of a delete.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct DeleteOptions {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) grace_period_seconds: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) preconditions: Option<Preconditions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) orphan_dependents: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) propagation_policy: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) dry_run: Option<Vec<String>>,
 }
 
 /// What must be true of the object for it to be deleted.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Preconditions {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) uid: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) resource_version: Option<String>,
 }
 

@@ -128,6 +128,14 @@ impl Resource {
         }
     }
 
+    /// The kind of what an endpoint below built-in objects takes.
+    pub(crate) fn part_kind(&self, part: &str) -> Option<GroupVersionKind> {
+        let Origin::Builtin(builtin) = &self.origin else { return None };
+        let mut parts = builtin.row.subresources.iter();
+        let below = parts.find(|below| below.name == part)?;
+        Some(GroupVersionKind::new(below.group, below.version, below.kind))
+    }
+
     pub fn group_resource(&self) -> GroupResource {
         self.gvr.group_resource()
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::meta;
 use crate::refusal::Refusal;
 use crate::resource::{Origin, Resource};
-use crate::write::{Revise, Write};
+use crate::write::{Revise, View, Write};
 
 /// Changes an object through its scale.
 pub(crate) struct Through<'a> {
@@ -50,13 +50,44 @@ pub(crate) fn resource(parent: &Resource) -> Resource {
 impl Revise for Through<'_> {
     fn revise(&self, write: &Write<'_>, live: Option<&Value>) -> Result<Value, Refusal> {
         let Some(live) = live else { return Err(write.not_found()) };
+        let scale = View::revise(self, write, Some(live))?;
+        self.put(write, live, &scale)
+    }
+
+    fn expected_uid(&self) -> Option<&str> {
+        self.revise.expected_uid()
+    }
+
+    fn view(&self) -> Option<&dyn View> {
+        Some(self)
+    }
+}
+
+impl View for Through<'_> {
+    fn resource(&self) -> &Resource {
+        self.scale
+    }
+
+    fn part(&self) -> &'static str {
+        "scale"
+    }
+
+    fn of(&self, write: &Write<'_>, object: &Value) -> Result<Value, Refusal> {
+        with_managers(write.resource, object)
+    }
+
+    fn revise(&self, write: &Write<'_>, live: Option<&Value>) -> Result<Value, Refusal> {
+        let Some(live) = live else { return Err(write.not_found()) };
         let scale = with_managers(write.resource, live)?;
         let scale_write =
             Write { resource: self.scale, part: Some("scale"), asked: None, ..*write };
         let revised = self.revise.revise(&scale_write, Some(&scale))?;
         scale_write.check_name(&revised)?;
-        check(&revised)?;
+        Ok(revised)
+    }
 
+    fn put(&self, write: &Write<'_>, live: &Value, revised: &Value) -> Result<Value, Refusal> {
+        check(revised)?;
         let replicas = revised["spec"]["replicas"].as_i64().unwrap_or_default();
         let mut object = live.clone();
         match &write.resource.origin {
@@ -69,7 +100,7 @@ impl Revise for Through<'_> {
         }
         let managed = apply::scale_to_parent(
             managed_fields(live),
-            managed_fields(&revised),
+            managed_fields(revised),
             &write.resource.gvk.api_version(),
             &replicas_paths(write.resource),
         )
@@ -80,7 +111,7 @@ impl Revise for Through<'_> {
             false => metadata.insert("managedFields".to_owned(), managed.into()),
         };
         // The client has seen the scale as it sees objects: by version.
-        let version = meta::text(&revised, "resourceVersion");
+        let version = meta::text(revised, "resourceVersion");
         match version.is_empty() {
             true => metadata.shift_remove("resourceVersion"),
             false => metadata.insert("resourceVersion".to_owned(), json!(version)),
@@ -91,10 +122,6 @@ impl Revise for Through<'_> {
         // Without one, the object as it is was meant, also where objects must say it.
         restore_version(&mut object, live);
         Ok(object)
-    }
-
-    fn expected_uid(&self) -> Option<&str> {
-        self.revise.expected_uid()
     }
 }
 

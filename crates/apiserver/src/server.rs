@@ -25,7 +25,7 @@ use kubewright_store::Unavailable;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::admission::{Admission, PluginSet};
+use crate::admission::{self, Admission, PluginSet};
 use crate::aggregate::{self, proxy};
 use crate::audit::{self, Trail};
 use crate::authn::Authenticator;
@@ -35,7 +35,7 @@ use crate::begin;
 use crate::body::Body;
 use crate::catalog::Catalog;
 use crate::crd::{self, Shelf};
-use crate::delete::Delete;
+use crate::delete::{Delete, Whose};
 use crate::discovery;
 use crate::document;
 use crate::edge;
@@ -295,10 +295,7 @@ impl Inner {
         observed.decided(&decision, begun);
         match decision {
             Decision::Allowed(_) => {
-                let warnings = match observed.is_followed() {
-                    true => Warnings::annotated(),
-                    false => Warnings::default(),
-                };
+                let warnings = observed.warnings();
                 Ok(Authorized { user, target, parts, query, warnings })
             }
             Decision::Denied(denial) => {
@@ -360,6 +357,8 @@ impl Inner {
             options,
             now: self.now(),
             warnings: &Warnings::default(),
+            whose: Whose::Client,
+            deadline: admission::deadline(None),
         };
         delete.run(name).await.map(drop)
     }
@@ -384,6 +383,7 @@ impl Inner {
             options,
             now: self.now(),
             warnings,
+            deadline: admission::deadline(None),
             may_create: &|| Ok(()),
             asked: None,
         }

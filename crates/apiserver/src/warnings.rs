@@ -18,18 +18,25 @@ pub struct Warnings {
     texts: Mutex<Vec<String>>,
     /// None where there is no audit log to be told.
     notes: Option<Mutex<Notes>>,
+    /// Whether the audit log is told of objects, too.
+    shows_objects: bool,
 }
 
 type Notes = BTreeMap<Cow<'static, str>, String>;
 
 impl Warnings {
     /// Those of a request that is also to be annotated.
-    pub(crate) fn annotated() -> Self {
-        Warnings { notes: Some(Mutex::default()), ..Warnings::default() }
+    pub(crate) fn annotated(shows_objects: bool) -> Self {
+        Warnings { notes: Some(Mutex::default()), shows_objects, ..Warnings::default() }
     }
 
     pub(crate) fn is_annotated(&self) -> bool {
         self.notes.is_some()
+    }
+
+    /// Whether annotations may tell what is in objects.
+    pub(crate) fn shows_objects(&self) -> bool {
+        self.shows_objects
     }
 
     /// Annotates the request, if anybody wants to know.

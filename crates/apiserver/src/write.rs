@@ -11,12 +11,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kubewright_apimachinery::apply::{self, FieldManager, Versions};
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::gvk::GroupKind;
+use kubewright_apimachinery::gvk::{GroupKind, GroupVersionKind};
 use kubewright_apimachinery::status::{Reason, Status};
 use kubewright_store::{Change, Durability, Expect, Key, Put, PutError, Updated};
 use serde_json::Value;
+use tokio::time::Instant;
 
-use crate::admission::{Admission, Admitted, Attributes, Operation};
+use crate::admission::{Admission, Admitted, Attributes, Operation, Options};
 use crate::allocate::Reserved;
 use crate::crd::convert::Asked;
 use crate::encode;
@@ -52,6 +53,8 @@ pub(crate) struct Write<'a> {
     pub(crate) options: &'a WriteOptions,
     pub(crate) now: Timestamp,
     pub(crate) warnings: &'a Warnings,
+    /// When the client stops waiting.
+    pub(crate) deadline: Instant,
     /// Whether the user may also create what is not there.
     pub(crate) may_create: &'a (dyn Fn() -> Result<(), Refusal> + Sync),
     /// What is known of other versions of the object, where a webhook is asked for them.
@@ -95,6 +98,38 @@ pub(crate) trait Revise: Sync {
     fn expected_uid(&self) -> Option<&str> {
         None
     }
+
+    /// What is admitted instead of the object, where clients see something else of it.
+    fn view(&self) -> Option<&dyn View> {
+        None
+    }
+}
+
+/// Something that is seen and changed of an object through an endpoint below it: its scale. All
+/// objects are in the version of the request.
+pub(crate) trait View: Sync {
+    /// The endpoint, as if it were a resource of its own.
+    fn resource(&self) -> &Resource;
+
+    fn part(&self) -> &'static str;
+
+    /// What is seen of an object.
+    ///
+    /// # Errors
+    /// When there is nothing to see.
+    fn of(&self, write: &Write<'_>, object: &Value) -> Result<Value, Refusal>;
+
+    /// What the client wants to see of the object that is there.
+    ///
+    /// # Errors
+    /// Whatever the client is to be told.
+    fn revise(&self, write: &Write<'_>, live: Option<&Value>) -> Result<Value, Refusal>;
+
+    /// The object of which this is seen.
+    ///
+    /// # Errors
+    /// When there cannot be one.
+    fn put(&self, write: &Write<'_>, live: &Value, seen: &Value) -> Result<Value, Refusal>;
 }
 
 /// A whole object takes the place of the one that is there.
@@ -132,6 +167,7 @@ impl Write<'_> {
         let name = meta::text(&object, "name").to_owned();
         let attributes = self.attributes(Operation::Create, &name, None);
         self.admission.mutate(&attributes, &mut object).await?;
+        self.settle(&mut object)?;
         self.warnings.extend(meta::dedup_owners(&mut object, true));
 
         let base = meta::text(&object, "generateName").to_owned();
@@ -276,9 +312,24 @@ impl Write<'_> {
         check: impl FnOnce(&Value) -> Result<(), Refusal>,
     ) -> Result<Admitted, Refusal> {
         self.settle(&mut action)?;
+        let below = self.resource.below(GroupVersionKind::interpret(&action).unwrap_or_default());
+        let attributes = self.attributes(Operation::Create, self.name, None);
+        let attributes = Attributes { resource: &below, ..attributes };
+        self.admission.mutate(&attributes, &mut action).await?;
+        self.settle(&mut action)?;
+        check(&action)?;
+        self.admission.judge(&attributes, action).await
+    }
+
+    /// The same for what is completed in between.
+    pub(crate) async fn admit_completed(
+        &self,
+        mut action: Value,
+        complete: impl FnOnce(&mut Value) -> Result<(), Refusal>,
+    ) -> Result<Admitted, Refusal> {
         let attributes = self.attributes(Operation::Create, self.name, None);
         self.admission.mutate(&attributes, &mut action).await?;
-        check(&action)?;
+        complete(&mut action)?;
         self.admission.judge(&attributes, action).await
     }
 
@@ -350,7 +401,7 @@ impl Write<'_> {
             let reserved = self.services.reserve(&mut object, Some(&live), self.now, dry_run);
             attempt.reserved = Some(reserved.await?);
         }
-        let object = self.admit_update(object, &live).await?;
+        let object = self.admit_update(object, &live, revise.view()).await?;
         if self.is_finished(&object, &live) {
             let change = if self.options.dry_run { Change::Keep } else { Change::Delete };
             let object = object.into_object();
@@ -417,6 +468,9 @@ impl Write<'_> {
     /// The new object in the version in which it is judged, as the plugins want it.
     async fn revised(&self, live: Option<&Value>, revise: &dyn Revise) -> Result<Value, Refusal> {
         let shown = live.cloned().map(|live| self.resource.to_request(live));
+        if let Some(view) = revise.view() {
+            return self.revised_through(view, shown.as_ref()).await;
+        }
         let mut object = match Asked::of(self.resource) {
             None => revise.revise(self, shown.as_ref())?,
             Some(asked) => {
@@ -431,12 +485,42 @@ impl Write<'_> {
         };
         let attributes = self.attributes(operation, self.name, live);
         self.admission.mutate(&attributes, &mut object).await?;
+        self.settle(&mut object)?;
         self.warnings.extend(meta::dedup_owners(&mut object, true));
         Ok(object)
     }
 
+    /// The new object of which plugins see only a part, and change only that.
+    async fn revised_through(
+        &self,
+        view: &dyn View,
+        live: Option<&Value>,
+    ) -> Result<Value, Refusal> {
+        let Some(live) = live else { return Err(self.not_found()) };
+        let mut seen = view.revise(self, Some(live))?;
+        let before = view.of(self, live)?;
+        let attributes = self.view_attributes(view, &before);
+        self.admission.mutate(&attributes, &mut seen).await?;
+        let mut object = view.put(self, live, &seen)?;
+        self.recognize(&mut object)?;
+        Ok(self.resource.to_hub(object))
+    }
+
+    fn view_attributes<'b>(&'b self, view: &'b dyn View, old: &'b Value) -> Attributes<'b> {
+        Attributes {
+            resource: view.resource(),
+            part: Some(view.part()),
+            ..self.attributes(Operation::Update, self.name, Some(old))
+        }
+    }
+
     /// Prepares, validates and judges an object that takes the place of another.
-    async fn admit_update(&self, mut object: Value, live: &Value) -> Result<Admitted, Refusal> {
+    async fn admit_update(
+        &self,
+        mut object: Value,
+        live: &Value,
+        view: Option<&dyn View>,
+    ) -> Result<Admitted, Refusal> {
         let resource = self.resource;
         meta::restore(&mut object, live, "generation");
         if meta::text(&object, "uid").is_empty() {
@@ -455,6 +539,12 @@ impl Write<'_> {
         self.refuse_invalid(self.name, &findings.errors)?;
         self.warnings.extend(resource.warnings(self.part, &object, Some(live)));
         apply::keep_times(live, &mut object);
+        if let Some(view) = view {
+            let of = |object: &Value| view.of(self, &resource.to_request(object.clone()));
+            let (before, after) = (of(live)?, of(&object)?);
+            let attributes = self.view_attributes(view, &before);
+            return self.admission.judge_view(&attributes, &after, object).await;
+        }
         let attributes = self.attributes(Operation::Update, self.name, Some(live));
         self.admission.judge(&attributes, object).await
     }
@@ -582,6 +672,8 @@ impl Write<'_> {
             dry_run: self.options.dry_run,
             old,
             warnings: self.warnings,
+            options: Options::Write(self.options),
+            deadline: self.deadline,
         }
     }
 

@@ -32,6 +32,7 @@ mod rules;
 mod services;
 mod tokens;
 mod watches;
+mod webhooks;
 mod wire;
 mod wire_forms;
 mod writes;
@@ -87,6 +88,7 @@ pub fn all() -> Vec<Scenario> {
         kinds::SCENARIOS,
         services::SCENARIOS,
         admission::SCENARIOS,
+        webhooks::SCENARIOS,
         pod_admission::SCENARIOS,
         pod_security::SCENARIOS,
         pods::SCENARIOS,

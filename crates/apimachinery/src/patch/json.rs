@@ -5,6 +5,8 @@
 //! Upstream compares the bytes of scalars in a `test`, so that an unescaped `<` never matches;
 //! here values are compared.
 
+use std::fmt;
+
 use serde_json::{Map, Value};
 
 use crate::json::{self, go};
@@ -45,32 +47,142 @@ pub enum DecodeError {
     TooMany { count: usize },
 }
 
-/// Why a patch does not apply. All are answered alike, as an unprocessable entity.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// Why a patch does not apply. All are answered alike to who patches an object, as an unprocessable
+/// entity; of a webhook's patch the text is told, which is that of upstream's library.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApplyError {
-    #[error("operation {op:?} is not known")]
-    Unknown { op: String },
-    #[error("{op} has no {member}")]
-    Missing { op: String, member: &'static str },
-    #[error("{op}: nothing at {path:?}")]
-    NotFound { op: String, path: String },
-    #[error("{op}: {index:?} is not an index of the list at {path:?}")]
-    Index { op: String, path: String, index: String },
-    #[error("replace: the whole document can only become an object or a list")]
+    Unknown {
+        op: String,
+    },
+    Missing {
+        op: String,
+        member: &'static str,
+    },
+    /// There is no way to a place; `end` tells which one, where there are two.
+    NoWay {
+        op: String,
+        end: End,
+        path: String,
+    },
+    /// What should go is not there.
+    NoKey {
+        op: String,
+        path: String,
+        key: String,
+    },
+    Index {
+        op: String,
+        end: End,
+        path: String,
+        index: String,
+    },
+    /// The whole document can only become an object or a list.
     Root,
-    #[error("test: another value at {path:?}")]
-    TestFailed { path: String },
-    #[error("copy: more than {COPY_BYTES_MAX} bytes")]
-    CopyTooLarge,
-    #[error("{op}: the document would become too deep")]
-    TooDeep { op: String },
-    #[error("too much of the document has to move")]
+    TestFailed {
+        path: String,
+    },
+    CopyTooLarge {
+        bytes: usize,
+    },
+    TooDeep {
+        op: String,
+    },
     TooCostly,
 }
 
+/// Which of the places of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    From,
+    Path,
+}
+
+impl std::error::Error for ApplyError {}
+
+impl fmt::Display for ApplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ApplyError::Unknown { op } => write!(f, "Unexpected kind: {op}"),
+            ApplyError::Missing { op, member } => {
+                write!(f, "{op} operation failed to decode {member}: ")?;
+                match (op.as_str(), *member) {
+                    ("add" | "remove" | "copy", "path") => {}
+                    (_, "from") => f.write_str("operation, missing from field: ")?,
+                    _ => f.write_str("operation missing path field: ")?,
+                }
+                f.write_str("missing value")
+            }
+            ApplyError::NoWay { op, end, path } => {
+                write!(f, "{op} operation does not apply: ")?;
+                match (op.as_str(), end) {
+                    ("add" | "remove", _) => write!(f, "doc is missing path: \"{path}\"")?,
+                    ("test", _) => write!(f, "is missing path: {path}")?,
+                    (_, End::From) => write!(f, "doc is missing from path: {path}")?,
+                    ("move" | "copy", End::Path) => {
+                        write!(f, "doc is missing destination path: {path}")?;
+                    }
+                    _ => write!(f, "doc is missing path: {path}")?,
+                }
+                f.write_str(": missing value")
+            }
+            ApplyError::NoKey { op, path, key } => {
+                let path = if op == "move" { key } else { path };
+                write!(f, "error in {op} for path: '{path}': ")?;
+                write!(f, "Unable to remove nonexistent key: {key}: missing value")
+            }
+            ApplyError::Index { op, end, path, index } => {
+                match (op.as_str(), end) {
+                    ("replace", _) => {
+                        let why = "replace operation does not apply: doc is missing key";
+                        return write!(f, "{why}: {path}: missing value");
+                    }
+                    ("copy", End::From) => write!(f, "error in copy for from: '{path}': ")?,
+                    ("copy", End::Path) => f.write_str("error while adding value during copy: ")?,
+                    ("move", End::From) => write!(f, "error in move for path: '{index}': ")?,
+                    _ => write!(f, "error in {op} for path: '{path}': ")?,
+                }
+                if index.parse::<i64>().is_ok() {
+                    let why = "Unable to access invalid index";
+                    return write!(f, "{why}: {index}: invalid index referenced");
+                }
+                if matches!((op.as_str(), end), ("add" | "move" | "copy", End::Path)) {
+                    write!(f, "value was not a proper array index: '{index}': ")?;
+                }
+                write!(f, "strconv.Atoi: parsing {}: invalid syntax", json::go_quote(index))
+            }
+            // So Go prints an error that is none.
+            ApplyError::Root => {
+                f.write_str("replace operation value must be object or array: %!w(<nil>)")
+            }
+            ApplyError::TestFailed { path } => {
+                write!(f, "testing value {path} failed: test failed")
+            }
+            ApplyError::CopyTooLarge { bytes } => write!(
+                f,
+                "Unable to complete the copy, the accumulated size increase of copy is {bytes}, \
+                 exceeding the limit {COPY_BYTES_MAX}"
+            ),
+            ApplyError::TooDeep { op } => {
+                write!(f, "{op} operation does not apply: the document would become too deep")
+            }
+            ApplyError::TooCostly => f.write_str("too much of the document has to move"),
+        }
+    }
+}
+
 impl Patch {
-    /// Reads a patch. A `null` is a patch without operations.
+    /// Reads a patch, of which a client may not send a longer one. A `null` is a patch without
+    /// operations.
     pub fn decode(patch: Value) -> Result<Patch, DecodeError> {
+        let patch = Patch::decode_any(patch)?;
+        match patch.operations.len() {
+            count if count > OPERATIONS_MAX => Err(DecodeError::TooMany { count }),
+            _ => Ok(patch),
+        }
+    }
+
+    /// Reads a patch of any length.
+    pub fn decode_any(patch: Value) -> Result<Patch, DecodeError> {
         let items = match patch {
             Value::Null => Vec::new(),
             Value::Array(items) => items,
@@ -85,10 +197,12 @@ impl Patch {
             .enumerate()
             .map(|(index, item)| Operation::decode(index, item, &mut unknown_fields))
             .collect::<Result<Vec<_>, _>>()?;
-        if operations.len() > OPERATIONS_MAX {
-            return Err(DecodeError::TooMany { count: operations.len() });
-        }
         Ok(Patch { operations, unknown_fields })
+    }
+
+    /// Whether it has no operations.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
     }
 
     /// Where operations had members that no operation has, as `[0].valeu`. They are ignored when
@@ -160,12 +274,17 @@ impl Operation {
         ApplyError::Missing { op: self.op.clone(), member }
     }
 
-    fn not_found(&self, path: &str) -> ApplyError {
-        ApplyError::NotFound { op: self.op.clone(), path: path.to_owned() }
+    fn no_way(&self, end: End, path: &str) -> ApplyError {
+        ApplyError::NoWay { op: self.op.clone(), end, path: path.to_owned() }
     }
 
-    fn bad_index(&self, path: &str, index: &str) -> ApplyError {
-        ApplyError::Index { op: self.op.clone(), path: path.to_owned(), index: index.to_owned() }
+    fn no_key(&self, path: &str, key: String) -> ApplyError {
+        ApplyError::NoKey { op: self.op.clone(), path: path.to_owned(), key }
+    }
+
+    fn bad_index(&self, end: End, path: &str, index: &str) -> ApplyError {
+        let (path, index) = (path.to_owned(), index.to_owned());
+        ApplyError::Index { op: self.op.clone(), end, path, index }
     }
 }
 
@@ -189,10 +308,11 @@ impl Editor {
                 let value = operation.value.clone().unwrap_or(Value::Null);
                 self.add(operation, operation.path()?, value)
             }
-            "remove" => self.remove(operation, operation.path()?).map(drop),
+            "remove" => self.remove(operation, End::Path, operation.path()?).map(drop),
             "replace" => self.replace(operation),
             "move" => {
-                let (from, value) = (operation.from()?, self.remove(operation, operation.from()?)?);
+                let from = operation.from()?;
+                let value = self.remove(operation, End::From, from)?;
                 let path = operation.path()?;
                 if pointer_depth(path) <= pointer_depth(from) {
                     // It was not too deep before.
@@ -202,13 +322,13 @@ impl Editor {
                 self.add(operation, path, value)
             }
             "copy" => {
-                let value = self.get(operation, operation.from()?)?.cloned();
+                let value = self.get(operation, End::From, operation.from()?)?.cloned();
                 let value = value.unwrap_or(Value::Null);
                 if !value.is_null() {
                     self.copied += json::to_string(&value).len();
                 }
                 if self.copied > COPY_BYTES_MAX {
-                    return Err(ApplyError::CopyTooLarge);
+                    return Err(ApplyError::CopyTooLarge { bytes: self.copied });
                 }
                 self.add(operation, operation.path()?, value)
             }
@@ -227,7 +347,7 @@ impl Editor {
 
     /// [`Editor::add`] of what cannot make the document too deep.
     fn put(&mut self, operation: &Operation, path: &str, value: Value) -> Result<(), ApplyError> {
-        match self.place(path).ok_or_else(|| operation.not_found(path))? {
+        match self.place(path).ok_or_else(|| operation.no_way(End::Path, path))? {
             Place::Member(members, key) => {
                 members.insert(key, value);
             }
@@ -235,7 +355,7 @@ impl Editor {
             Place::Item(items, key) => {
                 // The new item is counted: -1 is behind the last one.
                 let index = index_of(&key, items.len() + 1)
-                    .ok_or_else(|| operation.bad_index(path, &key))?;
+                    .ok_or_else(|| operation.bad_index(End::Path, path, &key))?;
                 let shifts = items.len() - index;
                 items.insert(index, value);
                 self.count_shifts(shifts)?;
@@ -244,16 +364,22 @@ impl Editor {
         Ok(())
     }
 
-    fn remove(&mut self, operation: &Operation, path: &str) -> Result<Value, ApplyError> {
-        let (removed, shifts) = match self.place(path).ok_or_else(|| operation.not_found(path))? {
+    fn remove(
+        &mut self,
+        operation: &Operation,
+        end: End,
+        path: &str,
+    ) -> Result<Value, ApplyError> {
+        let place = self.place(path).ok_or_else(|| operation.no_way(end, path))?;
+        let (removed, shifts) = match place {
             Place::Member(members, key) => {
                 let shifts = members.len();
                 let removed = members.shift_remove(&key);
-                (removed.ok_or_else(|| operation.not_found(path))?, shifts)
+                (removed.ok_or_else(|| operation.no_key(path, key))?, shifts)
             }
             Place::Item(items, key) => {
                 let index =
-                    index_of(&key, items.len()).ok_or_else(|| operation.bad_index(path, &key))?;
+                    index_of(&key, items.len()).ok_or_else(|| operation.bad_index(end, path, &key))?;
                 (items.remove(index), items.len() - index)
             }
         };
@@ -274,13 +400,13 @@ impl Editor {
         if pointer_depth(path) + json::depth(&value) > json::DEPTH_MAX {
             return Err(ApplyError::TooDeep { op: operation.op.clone() });
         }
-        match self.place(path).ok_or_else(|| operation.not_found(path))? {
+        match self.place(path).ok_or_else(|| operation.no_way(End::Path, path))? {
             Place::Member(members, key) => {
                 members.insert(key, value);
             }
             Place::Item(items, key) => {
                 let index =
-                    index_of(&key, items.len()).ok_or_else(|| operation.bad_index(path, &key))?;
+                    index_of(&key, items.len()).ok_or_else(|| operation.bad_index(End::Path, path, &key))?;
                 items[index] = value;
             }
         }
@@ -292,7 +418,7 @@ impl Editor {
         let expected = operation.value.as_ref().unwrap_or(&Value::Null);
         let found = match path {
             "" => &self.document,
-            _ => self.get(operation, path)?.unwrap_or(&Value::Null),
+            _ => self.get(operation, End::Path, path)?.unwrap_or(&Value::Null),
         };
         match found == expected {
             true => Ok(()),
@@ -301,12 +427,17 @@ impl Editor {
     }
 
     /// What is there; `None` for a key that an object does not have.
-    fn get(&mut self, operation: &Operation, path: &str) -> Result<Option<&Value>, ApplyError> {
-        match self.place(path).ok_or_else(|| operation.not_found(path))? {
+    fn get(
+        &mut self,
+        operation: &Operation,
+        end: End,
+        path: &str,
+    ) -> Result<Option<&Value>, ApplyError> {
+        match self.place(path).ok_or_else(|| operation.no_way(end, path))? {
             Place::Member(members, key) => Ok(members.get(&key)),
             Place::Item(items, key) => {
                 let index =
-                    index_of(&key, items.len()).ok_or_else(|| operation.bad_index(path, &key))?;
+                    index_of(&key, items.len()).ok_or_else(|| operation.bad_index(end, path, &key))?;
                 Ok(Some(&items[index]))
             }
         }

@@ -261,7 +261,64 @@ fn copies_may_add_three_mebibytes_and_no_more() {
     let copy = json!({"op": "copy", "from": "/s", "path": "/d"});
     apply_json(&document, vec![copy.clone(); 3072]).unwrap();
     let error = apply_json(&document, vec![copy; 3073]).unwrap_err();
-    assert_eq!(error, json::ApplyError::CopyTooLarge);
+    assert_eq!(
+        error.to_string(),
+        "Unable to complete the copy, the accumulated size increase of copy is 3146752, exceeding \
+         the limit 3145728",
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_json_patch_is_told_as_upstreams_library_tells_it() {
+    let check = |operation: Value, expected: &str| {
+        let document = json!({"a": "b", "l": [1]});
+        let error = apply_json(&document, vec![operation]).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    };
+    check(
+        json!({"op": "remove", "path": "/nope"}),
+        "error in remove for path: '/nope': Unable to remove nonexistent key: nope: missing value",
+    );
+    check(
+        json!({"op": "add", "path": "/no/way", "value": 1}),
+        "add operation does not apply: doc is missing path: \"/no/way\": missing value",
+    );
+    check(
+        json!({"op": "replace", "path": "/no/way", "value": 1}),
+        "replace operation does not apply: doc is missing path: /no/way: missing value",
+    );
+    check(
+        json!({"op": "replace", "path": "/l/7", "value": 1}),
+        "replace operation does not apply: doc is missing key: /l/7: missing value",
+    );
+    check(
+        json!({"op": "add", "path": "/l/x", "value": 1}),
+        "error in add for path: '/l/x': value was not a proper array index: 'x': strconv.Atoi: \
+         parsing \"x\": invalid syntax",
+    );
+    check(
+        json!({"op": "add", "path": "/l/7", "value": 1}),
+        "error in add for path: '/l/7': Unable to access invalid index: 7: invalid index \
+         referenced",
+    );
+    check(
+        json!({"op": "move", "from": "/nope", "path": "/a"}),
+        "error in move for path: 'nope': Unable to remove nonexistent key: nope: missing value",
+    );
+    check(
+        json!({"op": "copy", "from": "/no/way", "path": "/a"}),
+        "copy operation does not apply: doc is missing from path: /no/way: missing value",
+    );
+    check(
+        json!({"op": "test", "path": "/a", "value": "c"}),
+        "testing value /a failed: test failed",
+    );
+    check(json!({"op": "frob", "path": "/a"}), "Unexpected kind: frob");
+    check(json!({"op": "add"}), "add operation failed to decode path: missing value");
+    check(
+        json!({"op": "move", "path": "/a"}),
+        "move operation failed to decode from: operation, missing from field: missing value",
+    );
 }
 
 #[test]

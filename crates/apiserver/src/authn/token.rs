@@ -109,15 +109,18 @@ const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
 
 impl Issuer {
-    /// Answers a TokenRequest for an account; `request` is in normal form.
-    pub fn issue(
+    /// Says in a request what it leaves out: whose token it is, for whom, and since when.
+    ///
+    /// # Errors
+    /// When it says something else, or there is no such account.
+    pub(crate) fn complete(
         &self,
         store: &Store,
         namespace: &str,
         name: &str,
-        request: &Value,
+        request: &mut Value,
         now: Timestamp,
-    ) -> Result<Value, Box<Status>> {
+    ) -> Result<(), Box<Status>> {
         let metadata = |field: &str| request["metadata"][field].as_str().unwrap_or_default();
         for (field, expected) in [("name", name), ("namespace", namespace)] {
             let given = metadata(field);
@@ -141,6 +144,30 @@ impl Issuer {
                 ),
             )));
         }
+        let created = Time::from_unix(now.as_second()).to_value();
+        let metadata = crate::meta::of(request);
+        metadata.insert("name".to_owned(), name.into());
+        metadata.insert("namespace".to_owned(), namespace.into());
+        metadata.insert("uid".to_owned(), uid.into());
+        metadata.insert("creationTimestamp".to_owned(), created);
+        if request["spec"]["audiences"].as_array().is_none_or(Vec::is_empty) {
+            request["spec"]["audiences"] = json!(self.audiences);
+        }
+        Ok(())
+    }
+
+    /// Answers a TokenRequest for an account; `request` is in normal form.
+    pub fn issue(
+        &self,
+        store: &Store,
+        namespace: &str,
+        name: &str,
+        request: &Value,
+        now: Timestamp,
+    ) -> Result<Value, Box<Status>> {
+        let mut request = request.clone();
+        self.complete(store, namespace, name, &mut request, now)?;
+        let uid = request["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let spec = Spec::deserialize(&request["spec"]).unwrap_or_default();
         let seconds = spec.expiration_seconds.unwrap_or(EXPIRATION_SECONDS_DEFAULT);
         check_expiration(seconds)?;
@@ -183,10 +210,6 @@ impl Issuer {
         let mut answer = request.clone();
         answer["kind"] = KIND.into();
         answer["apiVersion"] = format!("{GROUP}/v1").into();
-        answer["metadata"]["name"] = name.into();
-        answer["metadata"]["namespace"] = namespace.into();
-        answer["metadata"]["uid"] = uid.into();
-        answer["metadata"]["creationTimestamp"] = Time::from_unix(issued).to_value();
         answer["spec"] = json!({
             "audiences": audiences,
             "expirationSeconds": seconds,

@@ -18,9 +18,10 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::DEFINITIONS;
+use crate::admission;
 use crate::catalog::Catalog;
 use crate::conditions;
-use crate::delete::{CLEANUP, Delete};
+use crate::delete::{CLEANUP, Delete, Whose};
 use crate::index::{self, PREFIX};
 use crate::meta;
 use crate::options::{DeleteOptions, WriteOptions};
@@ -341,6 +342,8 @@ async fn delete_object(
         options: &options,
         now: server.now(),
         warnings: &warnings,
+        whose: Whose::Server,
+        deadline: admission::deadline(None),
     };
     match delete.run(name).await {
         Ok(_) => Ok(()),

@@ -101,7 +101,7 @@ pub(crate) fn unregistered_in(found: &GroupVersionKind, scheme: &str) -> String 
 }
 
 /// Where upstream has the types of a group that all its versions are converted to.
-fn package(group: &str) -> &str {
+pub(crate) fn package(group: &str) -> &str {
     match group.split('.').next() {
         Some("") | None => "core",
         Some(first) => first,

@@ -43,7 +43,7 @@ fn target(method: &Method, uri: &Uri) -> Target {
 }
 
 /// How long a request asks to take at most; `None` leaves it to the server.
-pub(super) fn asked_timeout(uri: &Uri) -> Result<Option<Duration>, ParseDurationError> {
+pub(crate) fn asked_timeout(uri: &Uri) -> Result<Option<Duration>, ParseDurationError> {
     let Some(text) = parameter(uri, "timeout").filter(|text| !text.is_empty()) else {
         return Ok(None);
     };

@@ -45,6 +45,10 @@ pub(crate) static DECISION_SECONDS: Buckets = Buckets {
 pub(crate) static ADMISSION_SECONDS: Buckets =
     Buckets { bounds: &millis([5, 25, 100, 500, 1000, 2500]), per_unit: NANOS };
 
+/// Asking a webhook.
+pub(crate) static WEBHOOK_SECONDS: Buckets =
+    Buckets { bounds: &millis([5, 25, 100, 500, 1000, 2500, 10_000, 25_000]), per_unit: NANOS };
+
 /// Answering a request of some flow.
 pub(crate) static EXECUTION_SECONDS: Buckets = Buckets {
     bounds: &millis([0, 5, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000]),

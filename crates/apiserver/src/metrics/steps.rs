@@ -20,12 +20,8 @@ pub(crate) enum Step {
 pub(super) struct Steps([[[Histogram; 2]; 2]; OPERATIONS.len()]);
 
 /// In the order of their names.
-const OPERATIONS: [(&str, Operation); 4] = [
-    ("CONNECT", Operation::Connect),
-    ("CREATE", Operation::Create),
-    ("DELETE", Operation::Delete),
-    ("UPDATE", Operation::Update),
-];
+const OPERATIONS: [Operation; 4] =
+    [Operation::Connect, Operation::Create, Operation::Delete, Operation::Update];
 
 impl Default for Steps {
     fn default() -> Self {
@@ -42,7 +38,7 @@ impl Steps {
         is_rejected: bool,
         elapsed: Duration,
     ) {
-        let at = OPERATIONS.iter().position(|(_, other)| *other == operation);
+        let at = OPERATIONS.iter().position(|other| *other == operation);
         let step = usize::from(step == Step::Validate);
         let steps = &self.0[at.expect("every operation is there")];
         steps[usize::from(is_rejected)][step].observe_time(elapsed);
@@ -55,12 +51,15 @@ impl Steps {
             "[STABLE] Admission sub-step latency histogram in seconds, broken out for each \
              operation and API resource and step type (validate or admit).",
         );
-        for ((operation, _), rejected) in OPERATIONS.iter().zip(&self.0) {
+        for (operation, rejected) in OPERATIONS.iter().zip(&self.0) {
             for (rejected, steps) in ["false", "true"].into_iter().zip(rejected) {
                 for (step, durations) in ["admit", "validate"].into_iter().zip(steps) {
                     if durations.count() > 0 {
-                        let labels =
-                            [("operation", *operation), ("rejected", rejected), ("type", step)];
+                        let labels = [
+                            ("operation", operation.as_str()),
+                            ("rejected", rejected),
+                            ("type", step),
+                        ];
                         page.histogram(&labels, durations);
                     }
                 }

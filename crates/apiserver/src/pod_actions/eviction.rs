@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::catalog::Catalog;
 use crate::conditions;
-use crate::delete::Delete;
+use crate::delete::{Delete, Whose};
 use crate::encode;
 use crate::index::{self, Store};
 use crate::meta;
@@ -170,6 +170,9 @@ impl Eviction<'_> {
             options: &options,
             now: write.now,
             warnings: write.warnings,
+            // The eviction was admitted, and that will do.
+            whose: Whose::Server,
+            deadline: write.deadline,
         };
         deletion.run(write.name).await.map(|_| ())
     }

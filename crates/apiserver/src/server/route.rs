@@ -13,9 +13,11 @@ use kubewright_apimachinery::json;
 use kubewright_apimachinery::name;
 use kubewright_apimachinery::status::Status;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::router::{self, Missing};
 use super::{Authorized, Inner};
+use crate::admission::{self, Operation, Options};
 use crate::authn::token;
 use crate::authz::Attributes;
 use crate::body::Body;
@@ -23,10 +25,11 @@ use crate::catalog::Catalog;
 use crate::component_status;
 use crate::connect::Connect;
 use crate::crd;
-use crate::delete::{Delete, Deleted};
+use crate::delete::{Delete, Deleted, Whose};
 use crate::deprecation;
 use crate::document::{self, Question};
-use crate::draft::{self, Expected, Media, Shape};
+use crate::draft::{self, Expected, Media, Shape, identity};
+use crate::edge;
 use crate::encode::{self, Answer};
 use crate::health;
 use crate::index::Stored;
@@ -210,7 +213,7 @@ impl Call<'_> {
             self.observed.under_way(!matches!(verb, Verb::Get | Verb::List));
         }
         if let Some(connect) = part.and_then(Connect::of) {
-            return self.connect(connect);
+            return self.connect(connect).await;
         }
         match (verb, part) {
             (Verb::Create, None) => self.create(body).await,
@@ -262,6 +265,7 @@ impl Call<'_> {
         let write = self.write(&options, "", None, &|| Ok(()));
         if self.is_review() {
             let review = write.drafted(draft.0)?;
+            let review = write.admit_action(review, |_| Ok(())).await?.into_object();
             let reviewed = self.review(&review).ok_or_else(|| self.not_allowed())?;
             return Ok(self.answered(Answer::Own(reviewed?), &format, StatusCode::CREATED));
         }
@@ -283,11 +287,40 @@ impl Call<'_> {
     }
 
     /// A log, a stream or a proxy.
-    fn connect(&self, connect: Connect) -> Result<Response<Body>, Refusal> {
+    async fn connect(&self, connect: Connect) -> Result<Response<Body>, Refusal> {
         let (store, resource, namespace) = (&self.server.store, self.resource, self.namespace());
-        let query = &self.authorized.query;
-        let answer = connect.answer(store, resource, namespace, &self.target.name, query)?;
+        if connect.is_admitted() && self.authorized.query.all("dryRun").next().is_some() {
+            return Err(Box::new(Status::bad_request("dryRun is not supported")));
+        }
+        let mut options = connect.options(self.target, &self.authorized.parts.uri)?;
+        if connect.is_admitted() {
+            self.admit_connect(&mut options).await?;
+        }
+        let answer = connect.answer(store, resource, namespace, &self.target.name, &options)?;
         Ok(answer.map(Body::from))
+    }
+
+    /// Lets the plugins see how a client wants to be connected.
+    async fn admit_connect(&self, options: &mut Value) -> Result<(), Refusal> {
+        let Some(gvk) = self.part().and_then(|part| self.resource.part_kind(part)) else {
+            return Ok(());
+        };
+        identity::label(options, &gvk);
+        let below = self.resource.below(gvk);
+        let attributes = admission::Attributes {
+            user: &self.authorized.user,
+            resource: &below,
+            part: self.part(),
+            namespace: self.namespace(),
+            name: &self.target.name,
+            operation: Operation::Connect,
+            dry_run: false,
+            old: None,
+            warnings: &self.authorized.warnings,
+            options: Options::None,
+            deadline: admission::deadline(None),
+        };
+        self.server.admission.judge_connect(&attributes, options).await
     }
 
     /// A token of a service account.
@@ -305,6 +338,10 @@ impl Call<'_> {
         };
         let namespace = self.namespace().unwrap_or_default();
         let (store, now) = (&self.server.store, self.server.now());
+        let complete = |request: &mut Value| {
+            issuer.complete(store, namespace, &self.target.name, request, now)
+        };
+        let request = write.admit_completed(request, complete).await?.into_object();
         let answer = issuer.issue(store, namespace, &self.target.name, &request, now)?;
         let issued = "authentication.kubernetes.io/issued-credential-id";
         self.observed.annotate(issued, || token::credential_id(&answer).unwrap_or_default());
@@ -515,7 +552,8 @@ impl Call<'_> {
             Some((namespace, name)) => (Some(namespace), name),
             None => (None, rest),
         };
-        let deletion = Delete { namespace, ..self.deletion(options) };
+        let whose = Whose::Collection;
+        let deletion = Delete { namespace, whose, ..self.deletion(options) };
         match deletion.run(name).await {
             Ok(deleted) => {
                 self.release(&deleted, options).await;
@@ -537,7 +575,8 @@ impl Call<'_> {
         let options = DeleteOptions::default();
         let namespace = Some(meta::text(object, "namespace"));
         let resource = Catalog::endpoints();
-        let endpoints = Delete { resource, namespace, ..self.deletion(&options) };
+        let whose = Whose::Server;
+        let endpoints = Delete { resource, namespace, whose, ..self.deletion(&options) };
         match endpoints.run(meta::text(object, "name")).await {
             Err(refusal) if refusal.code != 404 => {
                 tracing::warn!(error = refusal.message, "endpoints outlive their service");
@@ -610,6 +649,7 @@ impl Call<'_> {
             options,
             now: self.server.now(),
             warnings: &self.authorized.warnings,
+            deadline: self.deadline(),
             may_create,
             asked: None,
         }
@@ -625,7 +665,15 @@ impl Call<'_> {
             options,
             now: self.server.now(),
             warnings: &self.authorized.warnings,
+            whose: Whose::Client,
+            deadline: self.deadline(),
         }
+    }
+
+    /// When the client stops waiting.
+    fn deadline(&self) -> Instant {
+        let asked = edge::asked_timeout(&self.authorized.parts.uri);
+        admission::deadline(asked.ok().flatten())
     }
 
     fn namespace(&self) -> Option<&str> {

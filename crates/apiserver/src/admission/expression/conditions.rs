@@ -35,6 +35,10 @@ impl Conditions {
         Conditions(items(conditions).iter().map(compile).collect())
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether a request is meant. One condition that does not hold settles it, whatever went
     /// wrong with others. `named` are the expressions that conditions may call by name.
     ///

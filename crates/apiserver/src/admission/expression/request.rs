@@ -28,7 +28,7 @@ pub(crate) fn describe(
     request.insert("requestResource".to_owned(), resource_of(&attributes.resource.gvr));
     text(&mut request, "requestSubResource", part);
     text(&mut request, "name", attributes.name);
-    text(&mut request, "namespace", attributes.namespace.unwrap_or_default());
+    text(&mut request, "namespace", attributes.namespace_or_own());
     request.insert("operation".to_owned(), attributes.operation.as_str().into());
     let mut user = Map::new();
     text(&mut user, "username", &attributes.user.name);

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::conditions::{Conditions, Matched};
 use super::request::describe;
 use super::*;
-use crate::admission::{Attributes, Operation};
+use crate::admission::{Attributes, Operation, Options};
 use crate::authz::{Authorizer, tests as roles};
 use crate::resource::Resource;
 use crate::sample;
@@ -44,6 +44,8 @@ async fn check(conditions: &str, expected: &str) {
         dry_run: false,
         old: Some(&old),
         warnings: &warnings,
+        options: Options::None,
+        deadline: crate::admission::deadline(None),
     };
     let object = json!({"metadata": {"name": "web", "creationTimestamp": null,
         "labels": {"app.kubernetes.io/name": "web"}}, "spec": {"containers": [{"name": "c"}]}});
