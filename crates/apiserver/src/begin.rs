@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::{join, join_all};
 use jiff::Timestamp;
@@ -18,6 +19,8 @@ use crate::meta;
 use crate::resource::Resource;
 use crate::server::Inner;
 
+const LEASE_PERIOD: Duration = Duration::from_secs(10);
+
 /// Creates what a fresh server has, and puts right what must be. Safe to repeat, and safe beside
 /// other servers on the same store.
 pub(crate) async fn run(
@@ -27,6 +30,8 @@ pub(crate) async fn run(
     let snapshot = server.store.latest().await?;
     let mut plan = Plan::new(settings.now);
     plan.keep(&snapshot, genesis::objects(settings));
+    // A server begins once.
+    let _ = server.identity.set(genesis::identity(settings).object);
     for change in bootstrap::plan(&snapshot) {
         match change {
             Change::Create(object) => plan.put(object, Expect::Absent),
@@ -54,6 +59,20 @@ pub(crate) async fn keep_flow_control(server: &Inner) -> Result<(), Unavailable>
     let mut plan = Plan::new(now);
     plan.keep(&server.store.snapshot(), genesis::flow_control(now));
     plan.carry_out(&server.store).await
+}
+
+/// Says every ten seconds that the server lives, until dropped.
+pub(crate) async fn live(server: &Inner) {
+    let Some(lease) = server.identity.get() else { return };
+    loop {
+        tokio::time::sleep(LEASE_PERIOD).await;
+        let now = server.now();
+        let mut plan = Plan::new(now);
+        plan.keep(&server.store.snapshot(), [genesis::renewed(lease, now)]);
+        if let Err(error) = plan.carry_out(&server.store).await {
+            tracing::warn!(%error, "the lease of this server is not renewed");
+        }
+    }
 }
 
 /// What is to be written.

@@ -16,13 +16,13 @@ mod socket;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod upload;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{Request, Response};
-use hyper::body::Incoming;
 use rustls::pki_types::CertificateDer;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -41,6 +41,7 @@ pub(crate) use self::front::{AUDIT_ID, identified, limit};
 pub use self::local::Local;
 pub use self::reply::{Reply, Unfinished};
 pub use self::tls::{Authorities, Certificates, PairError, Shown, Tls, TlsError};
+pub use self::upload::Upload;
 
 /// What one connection and one request may use. The defaults are kube-apiserver's.
 #[derive(Debug, Clone)]
@@ -105,7 +106,7 @@ pub async fn serve<H, F>(
     handler: H,
     shutdown: CancellationToken,
 ) where
-    H: Fn(Request<Incoming>) -> F + Send + Sync + 'static,
+    H: Fn(Request<Upload>) -> F + Send + Sync + 'static,
     F: Future<Output = Response<Body>> + Send + 'static,
 {
     let tasks = TaskTracker::new();

@@ -362,8 +362,8 @@ fn token_tracking(settings: &Settings<'_>) -> Own {
 
 const LEASE_SECONDS: u32 = 3600;
 
-/// That this server lives. It is renewed every ten seconds, upstream.
-fn identity(settings: &Settings<'_>) -> Own {
+/// That this server lives.
+pub(crate) fn identity(settings: &Settings<'_>) -> Own {
     let name = identity_name(settings.hostname);
     let peer = std::net::SocketAddr::new(settings.address, settings.port);
     let object = json!({
@@ -381,10 +381,21 @@ fn identity(settings: &Settings<'_>) -> Own {
         "spec": {
             "holderIdentity": format!("{name}_{}", settings.process),
             "leaseDurationSeconds": LEASE_SECONDS,
-            "renewTime": settings.now.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string(),
+            "renewTime": renew_time(settings.now),
         },
     });
     Own { object, keep: Keep::Reconcile }
+}
+
+/// The lease of [`identity`], renewed.
+pub(crate) fn renewed(lease: &Value, now: Timestamp) -> Own {
+    let mut object = lease.clone();
+    object["spec"]["renewTime"] = renew_time(now).into();
+    Own { object, keep: Keep::Reconcile }
+}
+
+fn renew_time(now: Timestamp) -> String {
+    now.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 
 /// A name for the server of a host that does not tell the host's.

@@ -21,10 +21,17 @@ use crate::index::Store;
 use crate::query::Query;
 
 /// How far the server has come, and how it was whenever somebody asked.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Health {
     has_begun: AtomicBool,
     tallies: [[Tally; CHECKS.len()]; ROOTS.len()],
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        let tallies = std::array::from_fn(|_| std::array::from_fn(|_| Tally::default()));
+        Health { has_begun: AtomicBool::new(false), tallies }
+    }
 }
 
 /// What came of one check under one of the paths.
@@ -78,7 +85,7 @@ const ROOTS: [&str; 3] = ["healthz", "livez", "readyz"];
 /// Everything that is asked under one of the paths, in upstream's order. What upstream does in the
 /// background to fill its caches is done here once the store is open, so those checks look at the
 /// beginning too.
-const CHECKS: [Check; 27] = [
+const CHECKS: [Check; 33] = [
     check("ping", Looks::Nowhere),
     check("log", Looks::Nowhere),
     check("etcd", Looks::Storage),
@@ -102,9 +109,15 @@ const CHECKS: [Check; 27] = [
     check("poststarthook/priority-and-fairness-config-producer", Looks::Beginning),
     check("poststarthook/bootstrap-controller", Looks::Beginning),
     check("poststarthook/start-kubernetes-service-cidr-controller", Looks::Beginning),
+    check("poststarthook/start-kube-aggregator-informers", Looks::Beginning),
     check("poststarthook/apiservice-status-local-available-controller", Looks::Beginning),
+    check("poststarthook/apiservice-status-remote-available-controller", Looks::Beginning),
+    check("poststarthook/apiservice-registration-controller", Looks::Beginning),
+    check("poststarthook/apiservice-discovery-controller", Looks::Beginning),
     check("poststarthook/kube-apiserver-autoregistration", Looks::Beginning),
     check("autoregister-completion", Looks::Beginning),
+    check("poststarthook/apiservice-openapi-controller", Looks::Beginning),
+    check("poststarthook/apiservice-openapiv3-controller", Looks::Beginning),
     check("shutdown", Looks::Shutdown),
 ];
 

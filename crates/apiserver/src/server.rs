@@ -11,13 +11,14 @@ pub(crate) mod tests;
 
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, resume_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::FutureExt as _;
+use http::header::X_CONTENT_TYPE_OPTIONS;
 use http::request::Parts;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use jiff::Timestamp;
 use kubewright_apimachinery::status::Status;
@@ -104,6 +105,8 @@ pub(crate) struct Inner {
     pub(crate) services: Services,
     /// Where clients reach the server.
     pub(crate) address: String,
+    /// The lease that says that this server lives.
+    pub(crate) identity: OnceLock<Value>,
     pub(crate) shutdown: CancellationToken,
     pub(crate) audit: Option<audit::Log>,
     pub(crate) companions: Vec<&'static str>,
@@ -139,6 +142,7 @@ impl Server {
             health: Health::default(),
             services,
             address,
+            identity: OnceLock::new(),
             shutdown: settings.shutdown,
             audit: settings.audit,
             companions: settings.companions,
@@ -170,7 +174,7 @@ impl Server {
     }
 
     /// Does what the server does by itself, until `shutdown`: follows definitions, APIServices and
-    /// flow control, lets Events expire. Returns when everything it started has ended.
+    /// flow control, lets Events expire, says that it lives. Returns when everything it started has ended.
     pub async fn run(&self, shutdown: CancellationToken) {
         let definitions = crd::life::run(Arc::clone(&self.0), shutdown.clone());
         let flows = flow::upkeep::run(Arc::clone(&self.0), shutdown.clone());
@@ -181,7 +185,8 @@ impl Server {
             }
         };
         let registrations = aggregate::run(Arc::clone(&self.0), shutdown.clone());
-        tokio::join!(definitions, registrations, flows, expiry);
+        let life = shutdown.run_until_cancelled(begin::live(&self.0));
+        tokio::join!(definitions, registrations, flows, expiry, life);
     }
 
     /// Ends watches, when it comes.
@@ -230,7 +235,17 @@ impl Inner {
         }
         let user = self.identify(&parts, observed).await?;
         edge::identified(&parts.extensions, &user);
-        let authorized = self.permit(user, parts, observed)?;
+        let authorized = match self.permit(user, parts, observed) {
+            Ok(authorized) => authorized,
+            Err(refusal) => {
+                let mut response = encode::failure(&refusal, accept.failure());
+                if response.status() == StatusCode::FORBIDDEN {
+                    let headers = response.headers_mut();
+                    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+                }
+                return Ok(response);
+            }
+        };
         let catalog = self.shelf.catalog();
         let path = target::unescape(authorized.parts.uri.path()).unwrap_or_default();
         let behind = catalog.roster.behind(&path).map(|found| found.name.as_str());

@@ -91,9 +91,9 @@ pub(crate) fn down(args: &DownArgs) -> Result<ExitCode> {
     }
     run::clear(&home, &record, args.delete)?;
     match (running, args.delete) {
-        (true, false) => println!("cluster {name:?} has stopped"),
-        (false, false) => println!("cluster {name:?} was not running"),
-        (_, true) => println!("cluster {name:?} is gone"),
+        (true, false) => say!("cluster {name:?} has stopped"),
+        (false, false) => say!("cluster {name:?} was not running"),
+        (_, true) => say!("cluster {name:?} is gone"),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -101,15 +101,15 @@ pub(crate) fn down(args: &DownArgs) -> Result<ExitCode> {
 pub(crate) fn list(args: &ClustersArgs) -> Result<ExitCode> {
     let clusters = home()?.clusters()?;
     if args.output == Output::Json {
-        println!("{}", serde_json::to_string_pretty(&clusters).context("encode the list")?);
+        say!("{}", serde_json::to_string_pretty(&clusters).context("encode the list")?);
         return Ok(ExitCode::SUCCESS);
     }
     if clusters.is_empty() {
-        println!("there are no clusters; `kubewright up` starts one");
+        say!("there are no clusters; `kubewright up` starts one");
     }
     for Found { record, running } in clusters {
         let state = if running { "running" } else { "stopped" };
-        println!("{}\t{state}\t{}\t{}", record.name, record.server, record.store);
+        say!("{}\t{state}\t{}\t{}", record.name, record.server, record.store);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -132,7 +132,7 @@ pub(crate) fn reset(args: &ResetArgs) -> Result<ExitCode> {
         true => control::tell(&record.control, &Command::Reset)?,
         false => run::reset(&home, &record)?,
     }
-    println!("cluster {:?} is as new", record.name);
+    say!("cluster {:?} is as new", record.name);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn snapshot(args: &SnapshotArgs) -> Result<ExitCode> {
         return Err(anyhow!("{} is there already: name another file", args.file.display()));
     }
     control::tell(&record.control, &Command::Snapshot { path })?;
-    println!("wrote {}", args.file.display());
+    say!("wrote {}", args.file.display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -163,7 +163,7 @@ pub(crate) fn restore(args: &RestoreArgs) -> Result<ExitCode> {
         }
         _ => run::restore(&home, &args.name, &path)?,
     }
-    println!("cluster {:?} has the objects of {}", args.name, args.file.display());
+    say!("cluster {:?} has the objects of {}", args.name, args.file.display());
     Ok(ExitCode::SUCCESS)
 }
 

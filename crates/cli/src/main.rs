@@ -1,5 +1,13 @@
 //! The `kubewright` command.
 
+/// Prints a line for whoever listens. Nobody does behind `| head -1`, and that is no reason to end.
+macro_rules! say {
+    ($($line:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout(), $($line)*);
+    }};
+}
+
 mod cluster;
 mod drop_in;
 mod up;

@@ -123,7 +123,7 @@ pub(crate) fn run(args: &Args, started: Instant) -> Result<ExitCode> {
         let output = if args.detached { Output::Json } else { args.output };
         tell(&ready, output);
         if !args.detached && output == Output::Text {
-            println!("Ctrl-C stops it. In another terminal: kubectl get namespaces");
+            say!("Ctrl-C stops it. In another terminal: kubectl get namespaces");
         }
     }))?;
     Ok(ExitCode::SUCCESS)
@@ -168,7 +168,7 @@ fn detach(args: &Args) -> Result<ExitCode> {
     let ready: Ready = serde_json::from_str(&line).context("understand the cluster")?;
     tell(&ready, args.output);
     if args.output == Output::Text {
-        println!("`kubewright down {}` stops it", ready.record.name);
+        say!("`kubewright down {}` stops it", ready.record.name);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -187,16 +187,16 @@ fn tell(ready: &Ready, output: Output) {
     let Ready { record, ms } = ready;
     match output {
         Output::Json => {
-            println!("{}", serde_json::to_string(ready).expect("a record is JSON"));
+            say!("{}", serde_json::to_string(ready).expect("a record is JSON"));
         }
         Output::Text => {
-            println!("cluster {:?} is ready at {}, after {ms} ms", record.name, record.server);
+            say!("cluster {:?} is ready at {}, after {ms} ms", record.name, record.server);
             match &record.data_dir {
-                Some(dir) => println!("  data        {} ({})", dir.display(), record.store),
-                None => println!("  data        in memory"),
+                Some(dir) => say!("  data        {} ({})", dir.display(), record.store),
+                None => say!("  data        in memory"),
             }
             if let Some(path) = &record.kubeconfig {
-                println!("  kubeconfig  {}, context {:?}", path.display(), record.name);
+                say!("  kubeconfig  {}, context {:?}", path.display(), record.name);
             }
         }
     }

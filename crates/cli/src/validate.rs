@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             Ok(object) => object,
             Err(problem) => {
                 refused += 1;
-                println!("{file}: {problem}");
+                say!("{file}: {problem}");
                 continue;
             }
         };
@@ -42,26 +42,26 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         match verdict::judge(object, &definitions) {
             Verdict::Accepted { warnings } => {
                 accepted += 1;
-                println!("{file}: {name} ok");
-                warnings.iter().for_each(|warning| println!("{file}: {name} warning: {warning}"));
+                say!("{file}: {name} ok");
+                warnings.iter().for_each(|warning| say!("{file}: {name} warning: {warning}"));
             }
             Verdict::Refused(complaints) => {
                 refused += 1;
-                complaints.iter().for_each(|complaint| println!("{file}: {name} {complaint}"));
+                complaints.iter().for_each(|complaint| say!("{file}: {name} {complaint}"));
             }
             Verdict::Unknown if args.skip_unknown => {
                 skipped += 1;
-                println!("{file}: {name} skipped");
+                say!("{file}: {name} skipped");
             }
             Verdict::Unknown => {
                 refused += 1;
-                println!(
+                say!(
                     "{file}: {name} is of a kind that is neither built in nor defined here: add \
                      its CustomResourceDefinition, or --skip-unknown"
                 );
             }
         }
     }
-    println!("{accepted} accepted, {refused} refused, {skipped} skipped");
+    say!("{accepted} accepted, {refused} refused, {skipped} skipped");
     Ok(if refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -255,6 +255,11 @@ impl Cluster {
         &self.server
     }
 
+    /// The last change.
+    pub fn revision(&self) -> Revision {
+        self.store.revision()
+    }
+
     /// Writes all objects, as they are at one moment, to a new file.
     pub async fn snapshot(&self, path: &Path) -> Result<Revision, BackupError> {
         let (store, path) = (self.store.clone(), path.to_owned());

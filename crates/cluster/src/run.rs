@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use kubewright_apiserver::audit;
 use kubewright_apiserver::edge::Limits;
 use kubewright_controllers::Names;
-use kubewright_store::etcd;
+use kubewright_store::{Revision, embedded, etcd};
 use tokio::sync::mpsc;
 use tracing::warn;
 
@@ -126,7 +126,18 @@ pub fn clear(home: &Home, record: &Record, data: bool) -> Result<()> {
 /// Forgets the objects of a cluster that does not run.
 pub fn reset(home: &Home, record: &Record) -> Result<()> {
     let _hold = Hold::take(&home.dir(&record.name)?)?;
-    remove_dir(&store_dir(record)?)
+    empty(&store_dir(record)?)
+}
+
+/// Puts an empty store in the place of one that is not open. It counts on where that one ended, so
+/// that no client takes what it knows for what is.
+fn empty(store: &Path) -> Result<()> {
+    let used = embedded::last_used(store).context("see where the store ended")?;
+    remove_dir(store)?;
+    match used {
+        Some(used) => embedded::begin_after(store, used).context("begin an empty store"),
+        None => Ok(()),
+    }
 }
 
 /// Puts the objects of a snapshot in the place of those of a cluster that does not run, and need
@@ -138,7 +149,8 @@ pub fn restore(home: &Home, name: &str, snapshot: &Path) -> Result<()> {
         Some(record) => store_dir(&record)?,
         None => dir.join("store"),
     };
-    let draft = Draft::of(snapshot, &store)?;
+    let used = embedded::last_used(&store).context("see where the store ended")?;
+    let draft = Draft::of(snapshot, &store, used.unwrap_or(Revision::FIRST))?;
     draft.put()
 }
 
@@ -306,17 +318,19 @@ impl Site {
             }
             (Command::Reset, Some(store)) => {
                 cluster.shutdown().await;
-                let removed = remove_dir(store);
-                Ok((self.start().await?, removed))
+                let emptied = empty(store);
+                Ok((self.start().await?, emptied))
             }
-            (Command::Restore { path }, Some(store)) => match Draft::of(&path, store) {
-                Ok(draft) => {
-                    cluster.shutdown().await;
-                    let put = draft.put();
-                    Ok((self.start().await?, put))
+            (Command::Restore { path }, Some(store)) => {
+                match Draft::of(&path, store, cluster.revision()) {
+                    Ok(draft) => {
+                        cluster.shutdown().await;
+                        let put = draft.put();
+                        Ok((self.start().await?, put))
+                    }
+                    Err(error) => Ok((cluster, Err(error))),
                 }
-                Err(error) => Ok((cluster, Err(error))),
-            },
+            }
             (Command::Reset | Command::Restore { .. }, None) => {
                 Ok((cluster, store_dir(&self.record).map(drop)))
             }
@@ -377,11 +391,12 @@ struct Draft {
 }
 
 impl Draft {
-    /// Fails without touching `store` if the snapshot is no good.
-    fn of(snapshot: &Path, store: &Path) -> Result<Self> {
+    /// Fails without touching `store`, which has used numbers up to `used`, if the snapshot is no
+    /// good.
+    fn of(snapshot: &Path, store: &Path, used: Revision) -> Result<Self> {
         let dir = store.with_extension("new");
         remove_dir(&dir)?;
-        kubewright_store::restore(snapshot, &dir).context("restore the snapshot")?;
+        kubewright_store::restore(snapshot, &dir, used).context("restore the snapshot")?;
         Ok(Draft { dir, store: store.into() })
     }
 

@@ -14,8 +14,8 @@ use crate::image::Stored;
 use crate::{Revision, Snapshot, Store};
 
 const TITLE: &[u8; 20] = b"kubewright backup 1\n";
-/// How far a restored store's numbers are ahead of the backup's: more than were used since the
-/// backup was made, so that no number means two things. Everything older is compacted.
+/// How far a restored store's numbers are ahead of all that are known to have been used: more than
+/// may have been used since, so that no number means two things. Everything older is compacted.
 const AHEAD: i64 = 1_000_000_000;
 
 /// Why a backup was not made.
@@ -58,11 +58,13 @@ impl<I: Send + Sync + 'static> Store<I> {
 }
 
 /// Makes an embedded store in `dir` of the backup at `path`. The revisions of its keys are the
-/// backup's; the store's own is far above, so that no number is used twice.
-pub fn restore(path: &Path, dir: &Path) -> Result<(), RestoreError> {
+/// backup's; the store's own is far above, so that no number is used twice: above the backup's, and
+/// above `used`, the last one of the store whose place it is to take.
+pub fn restore(path: &Path, dir: &Path, used: Revision) -> Result<(), RestoreError> {
     let (stored, revision) = read(path)?;
     let damaged = || RestoreError::Damaged { path: path.into() };
-    let ahead = revision.get().checked_add(AHEAD).map(Revision::new).ok_or_else(damaged)?;
+    let last = revision.get().max(used.get());
+    let ahead = last.checked_add(AHEAD).map(Revision::new).ok_or_else(damaged)?;
     let marker = Marker { revision, ceiling: ahead, synced: revision };
     if embedded::build(dir, &stored, marker).map_err(RestoreError::Write)? {
         Ok(())
@@ -73,7 +75,7 @@ pub fn restore(path: &Path, dir: &Path) -> Result<(), RestoreError> {
 
 fn write<I>(path: &Path, snapshot: &Snapshot<I>) -> io::Result<()> {
     let everything = snapshot.range("", None, None);
-    let mut out = Checked { inner: BufWriter::new(File::create_new(path)?), hash: Xxh3::new() };
+    let mut out = Checked { inner: BufWriter::new(create_private(path)?), hash: Xxh3::new() };
     out.put(TITLE)?;
     out.put(&snapshot.revision().get().to_be_bytes())?;
     out.put(&(everything.len() as u64).to_be_bytes())?;
@@ -87,6 +89,15 @@ fn write<I>(path: &Path, snapshot: &Snapshot<I>) -> io::Result<()> {
     // Without this the bytes are safe and the name is not.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// A new file that only its owner reads: a backup holds every secret there is.
+fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 fn read(path: &Path) -> Result<(Vec<Stored>, Revision), RestoreError> {

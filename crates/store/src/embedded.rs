@@ -92,6 +92,20 @@ pub fn check(dir: &Path) -> Result<Report, OpenError> {
     Ok(Report { keys: stored.len(), bytes, revision: marker.revision })
 }
 
+/// The last revision that the store in `dir`, which nobody has open, may have used; none if there is
+/// no store.
+pub fn last_used(dir: &Path) -> Result<Option<Revision>, OpenError> {
+    if !layout::exists(dir)? {
+        return Ok(None);
+    }
+    Disk::open(dir, MEMTABLE_BYTES).map(|(_, loaded)| Some(loaded.marker.ceiling))
+}
+
+/// Makes an empty store in `dir`, where there is none, whose revisions begin above `used`.
+pub fn begin_after(dir: &Path, used: Revision) -> Result<(), OpenError> {
+    build(dir, &[], Marker::new(used)).map(drop)
+}
+
 /// The engine by itself, for measuring what the store adds to it.
 pub struct Bare(Disk);
 

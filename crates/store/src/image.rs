@@ -6,9 +6,9 @@
 //! the revision first finds them complete up to there. Nobody who holds the lock of a history
 //! waits for that of the snapshot.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -42,6 +42,9 @@ pub(crate) struct Image<I> {
     resources: RwLock<Resources<I>>,
     progress: watch::Sender<Progress>,
     deadlines: Deadlines,
+    /// Which revision was current when, oldest first: the first one at the end of the window or
+    /// before, the others within it.
+    marks: Mutex<VecDeque<(Duration, Revision)>>,
     closed: AtomicBool,
 }
 
@@ -152,6 +155,7 @@ impl<I: Send + Sync + 'static> Image<I> {
             resources: RwLock::new(Resources { by_name: HashMap::new(), floor }),
             progress: watch::Sender::new(Progress { revision, halted: None }),
             deadlines,
+            marks: Mutex::default(),
             closed: AtomicBool::new(false),
         })
     }
@@ -185,6 +189,9 @@ impl<I: Send + Sync + 'static> Image<I> {
         let current = snapshot.revision;
         if requested > current {
             return Err(RangeError::Future { requested, current });
+        }
+        if let Some(oldest) = self.compacted().filter(|oldest| requested < *oldest) {
+            return Err(RangeError::Compacted { requested, oldest });
         }
         let resource = self.resource(prefix);
         let held = {
@@ -244,6 +251,7 @@ impl<I: Send + Sync + 'static> Image<I> {
             }
         }
         latest.revision = seen.max(revision);
+        self.mark(now, latest.revision);
         self.announce(latest);
         for resource in grown {
             resource.ring_bell();
@@ -302,6 +310,27 @@ impl<I: Send + Sync + 'static> Image<I> {
         match &seen.halted {
             Some(why) if seen.revision < revision => Err(why.clone()),
             _ => Ok(()),
+        }
+    }
+
+    /// What was current when the window of the history began. What is older is not listed any
+    /// more, even where nothing has changed since: no list goes on for ever at one revision.
+    fn compacted(&self) -> Option<Revision> {
+        let begin = self.config.clock.now().checked_sub(self.config.history.window)?;
+        let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        marks.iter().take_while(|(at, _)| *at <= begin).last().map(|(_, revision)| *revision)
+    }
+
+    /// Notes that a revision is current, if the last note is old enough.
+    fn mark(&self, now: Duration, revision: Revision) {
+        let window = self.config.history.window;
+        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        if marks.back().is_some_and(|(at, _)| now.saturating_sub(*at) < window / 32) {
+            return;
+        }
+        marks.push_back((now, revision));
+        while marks.get(1).is_some_and(|(at, _)| now.saturating_sub(*at) >= window) {
+            marks.pop_front();
         }
     }
 

@@ -40,7 +40,15 @@ pub enum DecodeError {
 ///
 /// The violations are the fields that the kind does not have. For those of a document, fields given
 /// twice among them, decode it with [`super::shape`].
-pub fn decode(kind: &Kind, value: Value) -> Result<Decoded, DecodeError> {
+pub fn decode(kind: &Kind, mut value: Value) -> Result<Decoded, DecodeError> {
+    // In normal form nothing is empty, but to say that nobody manages anything is not to say
+    // nothing. An entry that says nothing means the same.
+    let metadata = value.get_mut("metadata");
+    if let Some(Value::Array(entries)) = metadata.and_then(|it| it.get_mut("managedFields"))
+        && entries.is_empty()
+    {
+        entries.push(Value::Object(Map::new()));
+    }
     decode_as(kind.ty(), value)
 }
 

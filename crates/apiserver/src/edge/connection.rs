@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use http::header::EXPECT;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -23,6 +24,7 @@ use tracing::debug;
 
 use super::front::Front;
 use super::socket::{Asked, Socket};
+use super::upload::Upload;
 use super::{Limits, Peer, Tls};
 use crate::body::Body;
 
@@ -69,7 +71,7 @@ pub(super) struct UnderWay(Arc<Traffic>);
 
 impl<H, F> Endpoint<H>
 where
-    H: Fn(Request<Incoming>) -> F + Send + Sync + 'static,
+    H: Fn(Request<Upload>) -> F + Send + Sync + 'static,
     F: Future<Output = Response<Body>> + Send + 'static,
 {
     /// Returns when the connection has ended, for whatever reason.
@@ -130,7 +132,15 @@ where
             let asked = Asked::of(&mut request);
             let socket = Arc::clone(&socket);
             async move {
+                let waits = request.headers().contains_key(EXPECT);
+                let (parts, body) = request.into_parts();
+                let (body, rest) = Upload::of(body);
+                let request = Request::from_parts(parts, body);
                 let answer = endpoint.front.answer(request, under_way, &endpoint.handler).await;
+                // Who waits to be asked for its body has not sent any.
+                if !waits {
+                    rest.drain().await;
+                }
                 let Some(asked) = asked else { return Ok::<_, Infallible>(answer) };
                 let (answer, opened) = asked.answer(answer);
                 *socket.lock().unwrap_or_else(PoisonError::into_inner) = opened;

@@ -152,6 +152,21 @@ async fn a_watch_may_go_over_a_websocket() {
 }
 
 #[tokio::test]
+async fn an_answer_that_came_early_is_not_lost_on_who_still_sends() {
+    let site = Site::start(Limits::default());
+    for protocol in [Protocol::One, Protocol::Two] {
+        let mut client = site.connect(protocol, None).await;
+        for _ in 0..20 {
+            let long = "x".repeat(2 << 20);
+            let request = Request::post("/bytes/3").header("host", "localhost").body(long);
+            let (parts, body) = client.send(request.expect("a request")).await;
+            assert_eq!((parts.status, &body[..]), (StatusCode::OK, &site::text(3)[..]));
+        }
+    }
+    site.stop().await;
+}
+
+#[tokio::test]
 async fn headers_are_bounded() {
     let limits = Limits { header_bytes_max: 16 << 10, header_count_max: 40, ..Limits::default() };
     let site = Site::start(limits);

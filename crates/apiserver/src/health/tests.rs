@@ -47,9 +47,15 @@ async fn a_server_is_well_once_it_has_begun() {
 [-]poststarthook/priority-and-fairness-config-producer failed: reason withheld
 [-]poststarthook/bootstrap-controller failed: reason withheld
 [-]poststarthook/start-kubernetes-service-cidr-controller failed: reason withheld
+[-]poststarthook/start-kube-aggregator-informers failed: reason withheld
 [-]poststarthook/apiservice-status-local-available-controller failed: reason withheld
+[-]poststarthook/apiservice-status-remote-available-controller failed: reason withheld
+[-]poststarthook/apiservice-registration-controller failed: reason withheld
+[-]poststarthook/apiservice-discovery-controller failed: reason withheld
 [-]poststarthook/kube-apiserver-autoregistration failed: reason withheld
 [-]autoregister-completion failed: reason withheld
+[-]poststarthook/apiservice-openapi-controller failed: reason withheld
+[-]poststarthook/apiservice-openapiv3-controller failed: reason withheld
 livez check failed
 ";
     assert_eq!(check("/livez").await, expected);
@@ -91,9 +97,15 @@ async fn whoever_wants_to_know_is_told_each_check() {
 [+]poststarthook/priority-and-fairness-config-producer ok
 [+]poststarthook/bootstrap-controller ok
 [+]poststarthook/start-kubernetes-service-cidr-controller ok
+[+]poststarthook/start-kube-aggregator-informers ok
 [+]poststarthook/apiservice-status-local-available-controller ok
+[+]poststarthook/apiservice-status-remote-available-controller ok
+[+]poststarthook/apiservice-registration-controller ok
+[+]poststarthook/apiservice-discovery-controller ok
 [+]poststarthook/kube-apiserver-autoregistration ok
 [+]autoregister-completion ok
+[+]poststarthook/apiservice-openapi-controller ok
+[+]poststarthook/apiservice-openapiv3-controller ok
 [+]shutdown ok
 warn: some health checks cannot be excluded: no matches for \"a\",\"nope\"
 readyz check passed

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             dir.display()
         ),
     }
-    println!("export KUBEBUILDER_ASSETS={}", quoted(&dir));
+    say!("export KUBEBUILDER_ASSETS={}", quoted(&dir));
     Ok(ExitCode::SUCCESS)
 }
 

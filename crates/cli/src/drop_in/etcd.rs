@@ -28,7 +28,7 @@ pub(super) fn run(args: Vec<String>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if given.switch("version") == Some(true) {
-        println!("etcd Version: {VERSION}\nKubewright Version: {}", env!("CARGO_PKG_VERSION"));
+        say!("etcd Version: {VERSION}\nKubewright Version: {}", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
     }
     match options(&given).and_then(|options| serve(&given, options)) {

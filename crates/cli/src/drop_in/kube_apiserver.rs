@@ -34,7 +34,7 @@ pub(super) fn run(args: Vec<String>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if given.has("version") {
-        println!("{VERSION}");
+        say!("{VERSION}");
         return ExitCode::SUCCESS;
     }
     match options(&given).and_then(|options| serve(&given, options)) {

@@ -63,7 +63,8 @@ async fn objects_outlive_a_cluster_and_move_with_a_snapshot() {
     assert!(matches!(taken, StartError::Embedded(embedded::OpenError::Locked { .. })), "{taken}");
     second.shutdown().await;
 
-    kubewright_store::restore(&path("snapshot"), &path("b")).expect("restored");
+    let first = Revision::FIRST;
+    kubewright_store::restore(&path("snapshot"), &path("b"), first).expect("restored");
     let third = Cluster::start(embedded("b")).await.expect("started");
     assert_eq!(create_namespace(&third, "mine").await, StatusCode::CONFLICT);
     third.shutdown().await;

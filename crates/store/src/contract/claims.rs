@@ -33,6 +33,7 @@ macro_rules! for_each_claim {
             pages_at_a_revision_fit_together_while_others_write,
             a_revision_to_come_is_neither_listed_nor_watched,
             what_is_older_than_the_history_is_compacted,
+            a_revision_grows_old_though_its_resource_rests,
             deleted_values_count_against_the_history,
             a_busy_resource_does_not_shorten_the_history_of_another,
             a_watch_tells_what_was_and_what_is,
@@ -317,6 +318,25 @@ pub(crate) async fn what_is_older_than_the_history_is_compacted(open: &Open) {
     let error = lab.list("pods/", At::Exactly(oldest)).unwrap_err();
     assert!(matches!(error, RangeError::Compacted { .. }), "{error:?}");
     assert_eq!(lab.list("pods/a", At::Exactly(last)).unwrap(), "pods/a=1");
+}
+
+/// A list that was begun is not gone on with for ever, though nothing of it has changed.
+pub(crate) async fn a_revision_grows_old_though_its_resource_rests(open: &Open) {
+    let lab = open(HistoryBounds { window: Duration::from_secs(60), bytes_max: 10_000 }).await;
+    let begun = lab.put("pods/a", "1").await.revision;
+    let last = lab.put("nodes/n", "1").await.revision;
+    lab.pass(Duration::from_secs(30)).await;
+    let later = lab.put("nodes/n", "2").await.revision;
+    assert_eq!(lab.list("pods/", At::Exactly(begun)).unwrap(), "pods/a=1");
+    lab.pass(Duration::from_secs(61)).await;
+    for old in [begun, last] {
+        let error = lab.list("pods/", At::Exactly(old)).unwrap_err();
+        assert!(
+            matches!(error, RangeError::Compacted { oldest, .. } if oldest == later),
+            "{error:?}"
+        );
+    }
+    assert_eq!(lab.list("pods/", At::Exactly(later)).unwrap(), "pods/a=1");
 }
 
 pub(crate) async fn deleted_values_count_against_the_history(open: &Open) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{LAYOUT, OpenError, check, layout};
+use super::{LAYOUT, OpenError, begin_after, check, last_used, layout};
 use crate::{
     At, Config, Expect, Key, Put, Query, RestoreError, Revision, Start, Store, WatchError, restore,
 };
@@ -265,7 +265,7 @@ async fn a_backup_of_a_live_store_is_one_moment_of_it() {
         }
     );
     let () = writing;
-    restore(&backup, &dir.path().join("restored")).unwrap();
+    restore(&backup, &dir.path().join("restored"), Revision::FIRST).unwrap();
     let restored = open(&dir.path().join("restored"));
     let query = Query { at: At::Exactly(saved), ..Query::prefix("/pods/") };
     let then: Vec<_> = store
@@ -276,7 +276,28 @@ async fn a_backup_of_a_live_store_is_one_moment_of_it() {
         .collect();
     assert_eq!(contents(&restored), then);
     assert!(restored.revision() > store.revision(), "no number may come twice");
-    put(&restored, "/pods/counter", "new").await;
+    let used = put(&restored, "/pods/counter", "new").await;
+    drop(restored);
+
+    // The same backup once more, in the place of what was restored and used.
+    let again = dir.path().join("again");
+    assert!(last_used(&dir.path().join("restored")).unwrap() >= Some(used));
+    restore(&backup, &again, used).unwrap();
+    assert!(open(&again).revision() > used, "no number may come twice");
+    let empty = dir.path().join("empty");
+    begin_after(&empty, used).unwrap();
+    let empty = open(&empty);
+    assert!(put(&empty, "/pods/counter", "newer").await > used);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn nobody_else_reads_a_backup() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = TempDir::new().unwrap();
+    let backup = dir.path().join("backup");
+    open(&dir.path().join("live")).backup(&backup).unwrap();
+    assert_eq!(fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[tokio::test]
@@ -289,7 +310,7 @@ async fn only_a_whole_backup_is_restored_and_never_over_a_store() {
     store.backup(&backup).unwrap();
     assert!(store.backup(&backup).is_err(), "a backup does not replace a file");
     drop(store);
-    let error = restore(&backup, &live).unwrap_err();
+    let error = restore(&backup, &live, Revision::FIRST).unwrap_err();
     assert!(matches!(error, RestoreError::Occupied { .. }), "{error:?}");
 
     let whole = fs::read(&backup).unwrap();
@@ -299,7 +320,7 @@ async fn only_a_whole_backup_is_restored_and_never_over_a_store() {
         for bytes in [&flipped[..], &whole[..at]] {
             let bad = dir.path().join("bad");
             fs::write(&bad, bytes).unwrap();
-            let error = restore(&bad, &dir.path().join("restored")).unwrap_err();
+            let error = restore(&bad, &dir.path().join("restored"), Revision::FIRST).unwrap_err();
             assert!(matches!(error, RestoreError::Damaged { .. }), "{error:?}");
         }
     }

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::body::Body;
 use crate::edge::front::Crowded;
-use crate::edge::{self, Authorities, Certificates, Limits, Peer, Shown, Tls};
+use crate::edge::{self, Authorities, Certificates, Limits, Peer, Shown, Tls, Upload};
 
 pub(super) struct Site {
     authority: CertifiedIssuer<'static, KeyPair>,
@@ -251,7 +251,7 @@ impl Client {
     }
 }
 
-async fn answer(request: Request<Incoming>, gate: CancellationToken) -> Response<Body> {
+async fn answer(request: Request<Upload>, gate: CancellationToken) -> Response<Body> {
     let segments: Vec<&str> = request.uri().path().split('/').skip(1).collect();
     let number = |text: &str| text.parse().expect("a number");
     let body = match segments.as_slice() {
