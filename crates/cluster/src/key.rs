@@ -1,7 +1,7 @@
 //! A key that signs certificates: ECDSA over P-256, by the library that TLS uses too.
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use aws_lc_rs::encoding::{AsDer as _, PublicKeyX509Der};
+use aws_lc_rs::encoding::{AsDer as _, EcPrivateKeyRfc5915Der, PublicKeyX509Der};
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
 use signature::{Keypair, Signer};
@@ -14,7 +14,11 @@ use x509_cert::spki::{
     SignatureBitStringEncoding,
 };
 
-const LABEL: &str = "PRIVATE KEY";
+/// As `kubeadm` and `k3s` write keys. Clients in Java take a key of a kubeconfig for RSA unless it
+/// says that it is not.
+const LABEL: &str = "EC PRIVATE KEY";
+/// In what form clusters have keys that were made before.
+const FORMER_LABEL: &str = "PRIVATE KEY";
 
 pub(crate) struct Key(EcdsaKeyPair);
 
@@ -33,13 +37,14 @@ impl Key {
 
     pub(crate) fn from_pem(text: &str) -> Result<Self> {
         let (label, der) = pem::decode_vec(text.as_bytes()).context("read a key")?;
-        ensure!(label == LABEL, "read a key: this is a {label}");
-        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &der);
+        ensure!([LABEL, FORMER_LABEL].contains(&label), "read a key: this is a {label}");
+        let key = EcdsaKeyPair::from_private_key_der(&ECDSA_P256_SHA256_ASN1_SIGNING, &der);
         key.map(Key).map_err(|error| anyhow!("read a key: {error}"))
     }
 
     pub(crate) fn to_pem(&self) -> Result<String> {
-        let der = self.0.to_pkcs8v1().map_err(|_| anyhow!("encode a key"))?;
+        let der: Result<EcPrivateKeyRfc5915Der<'_>, _> = self.0.private_key().as_der();
+        let der = der.map_err(|_| anyhow!("encode a key"))?;
         pem::encode_string(LABEL, LineEnding::LF, der.as_ref()).context("encode a key")
     }
 
