@@ -47,13 +47,9 @@ impl Media {
             "*/*" | JSON => Ok(Media::Json),
             YAML => Ok(Media::Yaml),
             PROTOBUF if takes_protobuf => Ok(Media::Protobuf),
-            _ => {
-                let known: &[&str] = match takes_protobuf {
-                    true => &[JSON, YAML, PROTOBUF],
-                    false => &[JSON, YAML],
-                };
-                Err(Box::new(Status::unsupported_media_type(known)))
-            }
+            // Upstream takes this for an object, and then breaks the connection.
+            PROTOBUF => Err(Box::new(Status::unsupported_media_type(&[JSON, YAML]))),
+            _ => Err(Box::new(Status::unsupported_media_type(&[JSON, YAML, PROTOBUF]))),
         }
     }
 }

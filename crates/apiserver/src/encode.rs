@@ -252,11 +252,43 @@ pub(crate) fn encode(value: &Value, encoding: Encoding) -> Result<Bytes, Box<Sta
 fn sealed(value: &Value) -> Result<Vec<u8>, Box<Status>> {
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
     let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
-    // Both versions of these kinds have the same messages; the table has the newer ones.
+    if (version, text("kind")) == ("v1beta1", "PartialObjectMetadataList") {
+        return sealed_beta_list(value);
+    }
+    // Both versions of other kinds have the same messages; the table has the newer ones.
     let version = if group == "meta.k8s.io" { "v1" } else { version };
     let kind = builtin::kind(group, version, text("kind")).ok_or_else(|| {
         let offered = [Encoding::Json, Encoding::Yaml].map(Encoding::media_type);
         Status::not_acceptable(&offered)
     })?;
     proto::encode(kind, value).map_err(|error| Box::new(Status::internal_error(error)))
+}
+
+/// The older list of metadata, which has its fields under other numbers than any other list.
+fn sealed_beta_list(list: &Value) -> Result<Vec<u8>, Box<Status>> {
+    let message = |ty: &str, value: &Value| {
+        let ty = builtin::type_named(ty).expect("it is in the table");
+        proto::encode_message(ty, value).map_err(|error| Box::new(Status::internal_error(error)))
+    };
+    let mut bytes = Vec::new();
+    for item in list["items"].as_array().into_iter().flatten() {
+        let item = message("k8s.io/apimachinery/pkg/apis/meta/v1.PartialObjectMetadata", item)?;
+        bytes.extend(field(1, item.len()));
+        bytes.extend(item);
+    }
+    let metadata = message("k8s.io/apimachinery/pkg/apis/meta/v1.ListMeta", &list["metadata"])?;
+    bytes.extend(field(2, metadata.len()));
+    bytes.extend(metadata);
+    Ok(proto::seal("meta.k8s.io/v1beta1", "PartialObjectMetadataList", &bytes))
+}
+
+/// How a field of a message begins that is this long.
+pub(crate) fn field(number: u8, mut length: usize) -> Vec<u8> {
+    let mut bytes = vec![number << 3 | 2];
+    while length >= 0x80 {
+        bytes.push((length & 0x7f) as u8 | 0x80);
+        length >>= 7;
+    }
+    bytes.push(length as u8);
+    bytes
 }

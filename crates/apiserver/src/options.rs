@@ -2,7 +2,7 @@
 
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::gvk::{GroupKind, GroupResource, GroupVersionKind};
+use kubewright_apimachinery::gvk::{GroupKind, GroupResource, GroupVersion, GroupVersionKind};
 use kubewright_apimachinery::name::object_meta;
 use kubewright_apimachinery::status::Status;
 use kubewright_apimachinery::{apply, json, proto, yaml};
@@ -109,6 +109,9 @@ impl WriteOptions {
 /// What upstream looks kinds of options up in, by the place where it is made.
 const OPTIONS_SCHEME: &str = "pkg/runtime/scheme.go:111";
 
+/// What the options of a delete are called.
+const KIND: &str = "DeleteOptions";
+
 /// The options of a delete.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -194,7 +197,7 @@ impl DeleteOptions {
     pub(crate) fn tree(media: Media, body: &[u8]) -> Result<Value, Refusal> {
         let bad = |why: String| Box::new(Status::bad_request(why));
         let tree = match media {
-            Media::Protobuf => proto::decode(body).map_err(|error| bad(error.to_string()))?,
+            Media::Protobuf => of_any_version(body).map_err(bad)?,
             Media::Yaml if !yaml::is_json(body) => decode_yaml(body).map_err(bad)?.value,
             // Upstream looks for the kind first, and fails there.
             _ => {
@@ -208,11 +211,11 @@ impl DeleteOptions {
             if found.version.is_empty() {
                 (found.group, found.version) = ("meta.k8s.io".to_owned(), "v1".to_owned());
             }
-            if !matches!(found.kind.as_str(), "" | "DeleteOptions") {
+            if !matches!(found.kind.as_str(), "" | KIND) {
                 return Err(bad(identity::unregistered_in(&found, OPTIONS_SCHEME)));
             }
         }
-        let kind = builtin::kind("", "v1", "DeleteOptions").expect("it is in the table");
+        let kind = builtin::kind("", "v1", KIND).expect("it is in the table");
         Ok(builtin::decode(kind, tree).map_err(|error| bad(error.to_string()))?.value)
     }
 
@@ -231,8 +234,22 @@ impl DeleteOptions {
         }
         let dry_run: Vec<&str> = self.dry_run.iter().flatten().map(String::as_str).collect();
         errors.extend(check_dry_run(&dry_run));
-        check("DeleteOptions", &errors)
+        check(KIND, &errors)
     }
+}
+
+/// Options in protobuf. They are part of every group, of groups too that are nobody's.
+fn of_any_version(body: &[u8]) -> Result<Value, String> {
+    let Some((api_version, kind)) = proto::type_of(body) else {
+        return proto::decode(body).map_err(|error| error.to_string());
+    };
+    if kind != KIND {
+        let version = GroupVersion::parse(&api_version).map_err(|error| error.to_string())?;
+        return Err(identity::unregistered_in(&version.with_kind(&kind), OPTIONS_SCHEME));
+    }
+    let message = proto::open(body).map_err(|error| error.to_string())?.raw;
+    let kind = builtin::kind("", "v1", KIND).expect("it is in the table");
+    proto::decode_message(kind.ty(), message).map_err(|error| error.to_string())
 }
 
 fn check_dry_run(values: &[&str]) -> Option<Error> {

@@ -67,7 +67,7 @@ fn identify_builtin(
         found.group.clone_from(&expected.group);
         found.version.clone_from(&expected.version);
     }
-    if found == *expected {
+    if found == *expected || is_older_eviction(&found, expected) {
         return Ok(found);
     }
     let is_known = builtin::kind(&found.group, &found.version, &found.kind).is_some();
@@ -85,6 +85,16 @@ fn identify_builtin(
         false => unregistered(&found),
     };
     Err(Mismatch::Kind { found, why })
+}
+
+/// Whether it is an eviction of the version that had no other kind left, and is still taken: some
+/// clients know no newer one. Both versions have the same fields.
+pub(crate) fn is_older_eviction(found: &GroupVersionKind, expected: &GroupVersionKind) -> bool {
+    let is = |gvk: &GroupVersionKind, version| {
+        (gvk.group.as_str(), gvk.version.as_str(), gvk.kind.as_str())
+            == ("policy", version, "Eviction")
+    };
+    is(found, "v1beta1") && is(expected, "v1")
 }
 
 pub(crate) fn unregistered(found: &GroupVersionKind) -> String {

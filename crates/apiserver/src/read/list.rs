@@ -11,7 +11,7 @@ use kubewright_store::Revision;
 use serde_json::{Map, Value, json};
 
 use crate::body::Body;
-use crate::encode::{self, Encoder, Renderer};
+use crate::encode::{self, Encoder, Renderer, field};
 use crate::index::Stored;
 use crate::negotiate::{Encoding, Format, MetaVersion, View};
 use crate::resource::Origin;
@@ -135,7 +135,7 @@ impl List {
         let messages = self.items.iter().map(|rev| self.renderer.message(rev, rev.revision));
         let messages = messages.collect::<Result<Vec<_>, _>>()?;
         let resource = self.renderer.resource();
-        self.messages(&resource.gvk.api_version(), &resource.list_kind, messages)
+        self.messages(&resource.gvk.api_version(), &resource.list_kind, LIST, messages)
     }
 
     fn partial(self, version: MetaVersion, encoding: Encoding) -> Result<Body, Box<Status>> {
@@ -147,7 +147,11 @@ impl List {
                 let messages =
                     messages.map(|rev| self.renderer.metadata_message(rev, rev.revision));
                 let messages = messages.collect::<Result<Vec<_>, _>>()?;
-                Ok(self.messages(api_version, KIND, messages)?.into_body())
+                let numbers = match version {
+                    MetaVersion::V1 => LIST,
+                    MetaVersion::V1Beta1 => BETA_LIST,
+                };
+                Ok(self.messages(api_version, KIND, numbers, messages)?.into_body())
             }
             Encoding::Json => {
                 let metadata = Value::Object(self.list_meta());
@@ -185,27 +189,27 @@ impl List {
         }
     }
 
-    /// A list of messages in its envelope. All lists have their metadata and items under the same
-    /// numbers.
+    /// A list of messages in its envelope.
     fn messages(
         &self,
         api_version: &str,
         kind: &str,
+        numbers: Numbers,
         messages: Vec<Bytes>,
     ) -> Result<Chunks, Box<Status>> {
         let ty = builtin::type_named("k8s.io/apimachinery/pkg/apis/meta/v1.ListMeta");
         let metadata = Value::Object(self.list_meta());
         let metadata = proto::encode_message(ty.expect("every list has one"), &metadata)
             .map_err(|error| Box::new(Status::internal_error(error)))?;
-        let field = |number: u8, length: usize| {
-            let mut bytes = vec![number << 3 | 2];
-            put_varint(&mut bytes, length);
-            bytes
-        };
         let items: usize =
-            messages.iter().map(|item| field(ITEMS, item.len()).len() + item.len()).sum();
-        let before = field(METADATA, metadata.len());
-        let length = before.len() + metadata.len() + items;
+            messages.iter().map(|item| field(numbers.items, item.len()).len() + item.len()).sum();
+        let metadata = [field(numbers.metadata, metadata.len()), metadata].concat();
+        let length = metadata.len() + items;
+        // Fields go by their numbers.
+        let (before, after) = match numbers.metadata < numbers.items {
+            true => (metadata, Vec::new()),
+            false => (Vec::new(), metadata),
+        };
 
         // The envelope of an empty message ends with the message and two empty texts.
         let envelope = proto::seal(api_version, kind, b"");
@@ -213,11 +217,10 @@ impl List {
         let mut opening = head.to_vec();
         opening.extend(field(RAW, length));
         opening.extend(before);
-        opening.extend(metadata);
-        let closing = Bytes::copy_from_slice(&tail[2..]);
+        let closing = [&after, &tail[2..]].concat().into();
         let count = messages.len();
         let write = move |n: usize, bytes: &mut Vec<u8>| {
-            bytes.extend(field(ITEMS, messages[n].len()));
+            bytes.extend(field(numbers.items, messages[n].len()));
             bytes.extend_from_slice(&messages[n]);
         };
         Ok(Chunks::new(opening.into(), "", closing, count, items, write))
@@ -276,21 +279,22 @@ impl List {
 /// About what an item has on the wire that is not stored.
 const ITEM_EXTRA_BYTES: usize = 48;
 
-// Field numbers: of the message in an envelope, and of a list.
+/// The field number of the message in an envelope.
 const RAW: u8 = 2;
-const METADATA: u8 = 1;
-const ITEMS: u8 = 2;
+
+/// The field numbers of a list.
+#[derive(Clone, Copy)]
+struct Numbers {
+    metadata: u8,
+    items: u8,
+}
+
+const LIST: Numbers = Numbers { metadata: 1, items: 2 };
+/// Of `PartialObjectMetadataList` in `meta.k8s.io/v1beta1`, and of no other.
+const BETA_LIST: Numbers = Numbers { metadata: 2, items: 1 };
 
 /// An empty message, then encoding and type, which are empty too.
 const ENVELOPE_END: [u8; 6] = [0x12, 0, 0x1a, 0, 0x22, 0];
-
-fn put_varint(bytes: &mut Vec<u8>, mut number: usize) {
-    while number >= 0x80 {
-        bytes.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
 
 /// Writes the item of this number.
 type WriteItem = Box<dyn Fn(usize, &mut Vec<u8>) + Send>;

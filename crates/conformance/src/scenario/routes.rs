@@ -136,7 +136,10 @@ async fn components_are_asked_how_they_are(cx: Context) -> Result<()> {
     let list = expect(&answer, 200)?;
     same("kind", &list["kind"], json!("ComponentStatusList"))?;
     same("no version, since nothing is stored", &list["metadata"], json!({}))?;
-    ensure!(names(&list).contains(&"etcd-0"), "{list}");
+    // Also those that nobody hears of.
+    for name in ["controller-manager", "etcd-0", "scheduler"] {
+        ensure!(names(&list).contains(&name), "{list}");
+    }
 
     let healthy = json!([{ "type": "Healthy", "status": "True", "message": "ok" }]);
     let storage = cx.get(&format!("{path}/etcd-0")).await?;
