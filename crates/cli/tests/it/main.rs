@@ -5,10 +5,14 @@ mod client;
 mod conformance;
 mod crash;
 mod drop_in;
+mod golang;
 mod handover;
+mod helm;
 mod hostile;
+mod java;
 mod pair;
 mod python;
+mod rust;
 mod server;
 mod transcript;
 
