@@ -166,7 +166,7 @@ impl Member {
             ended = servers.join_next() => ended,
         };
         self.0.closing.send_replace(true);
-        expiry.abort_all();
+        expiry.shutdown().await;
         let goodbye = async { while servers.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(GOODBYE, goodbye).await;
         servers.shutdown().await;

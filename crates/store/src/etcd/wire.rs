@@ -1,5 +1,5 @@
-//! etcd's messages and client stubs, compiled from `proto/etcd.proto`, and the few shapes of them
-//! that a store sends. What an answer means is decided elsewhere.
+//! etcd's messages, and stubs of clients and servers, compiled from `proto/etcd.proto`; and the few
+//! shapes of messages that a store sends. What an answer means is decided elsewhere.
 
 use bytes::Bytes;
 
