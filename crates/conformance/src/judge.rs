@@ -71,38 +71,55 @@ pub async fn run(
     if chosen.is_empty() {
         bail!("no scenario matches");
     }
-    let permits = Arc::new(Semaphore::new(jobs.max(1)));
-    let mut running = JoinSet::new();
-    for scenario in chosen {
-        let (endpoint, permits) = (endpoint.clone(), permits.clone());
-        running.spawn(async move {
-            let _permit = permits.acquire_owned().await.expect("nobody closes the semaphore");
-            let started = Instant::now();
-            let outcome = play(&endpoint, scenario).await;
-            (scenario, outcome, started.elapsed())
-        });
-    }
+    let (alone, together): (Vec<_>, Vec<_>) =
+        chosen.into_iter().partition(|scenario| scenario.alone);
     let mut verdict = Verdict::default();
-    while let Some(joined) = running.join_next().await {
-        let (scenario, outcome, took) = joined.context("a scenario's task broke")?;
-        let Scenario { name, proves, .. } = scenario;
-        let told = match (&outcome, expected.contains(name)) {
-            (Ok(()), false) => "ok".to_owned(),
-            (Err(_), true) => "fails as expected".to_owned(),
-            (Ok(()), true) => {
-                "PASSES, but is listed as an expected failure: take it off the list".to_owned()
-            }
-            (Err(error), false) => format!("FAILED: {error:#}"),
-        };
-        let line = format!("{name} [{}] {} ms: {told}", proves.join(" "), took.as_millis());
-        println!("{line}");
-        match (outcome.is_ok(), expected.contains(name)) {
-            (true, false) => verdict.passed += 1,
-            (false, true) => verdict.skipped += 1,
-            _ => verdict.failed.push(line),
-        }
-    }
+    verdict.hear(endpoint, together, expected, jobs).await?;
+    verdict.hear(endpoint, alone, expected, 1).await?;
     Ok(verdict)
+}
+
+impl Verdict {
+    /// Runs these scenarios, so many at a time.
+    async fn hear(
+        &mut self,
+        endpoint: &Endpoint,
+        scenarios: Vec<Scenario>,
+        expected: &BTreeSet<String>,
+        jobs: usize,
+    ) -> Result<()> {
+        let permits = Arc::new(Semaphore::new(jobs.max(1)));
+        let mut running = JoinSet::new();
+        for scenario in scenarios {
+            let (endpoint, permits) = (endpoint.clone(), permits.clone());
+            running.spawn(async move {
+                let _permit = permits.acquire_owned().await.expect("nobody closes the semaphore");
+                let started = Instant::now();
+                let outcome = play(&endpoint, scenario).await;
+                (scenario, outcome, started.elapsed())
+            });
+        }
+        while let Some(joined) = running.join_next().await {
+            let (scenario, outcome, took) = joined.context("a scenario's task broke")?;
+            let Scenario { name, proves, .. } = scenario;
+            let told = match (&outcome, expected.contains(name)) {
+                (Ok(()), false) => "ok".to_owned(),
+                (Err(_), true) => "fails as expected".to_owned(),
+                (Ok(()), true) => {
+                    "PASSES, but is listed as an expected failure: take it off the list".to_owned()
+                }
+                (Err(error), false) => format!("FAILED: {error:#}"),
+            };
+            let line = format!("{name} [{}] {} ms: {told}", proves.join(" "), took.as_millis());
+            println!("{line}");
+            match (outcome.is_ok(), expected.contains(name)) {
+                (true, false) => self.passed += 1,
+                (false, true) => self.skipped += 1,
+                _ => self.failed.push(line),
+            }
+        }
+        Ok(())
+    }
 }
 
 async fn play(endpoint: &Endpoint, scenario: Scenario) -> Result<()> {

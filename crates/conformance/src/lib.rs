@@ -8,6 +8,7 @@
 pub mod case;
 pub mod crd;
 pub mod endpoint;
+mod extension;
 mod hook;
 pub mod judge;
 pub mod record;

@@ -6,6 +6,7 @@
 
 mod access;
 mod admission;
+mod aggregation;
 mod apply;
 mod auth;
 mod conversion;
@@ -52,6 +53,8 @@ pub struct Scenario {
     pub name: &'static str,
     /// Ids of docs/api-surface.md.
     pub proves: &'static [&'static str],
+    /// Whether it would disturb others, and so runs when nothing else does.
+    pub alone: bool,
     pub run: fn(Context) -> BoxFuture<'static, Result<()>>,
 }
 
@@ -89,6 +92,7 @@ pub fn all() -> Vec<Scenario> {
         services::SCENARIOS,
         admission::SCENARIOS,
         webhooks::SCENARIOS,
+        aggregation::SCENARIOS,
         pod_admission::SCENARIOS,
         pod_security::SCENARIOS,
         pods::SCENARIOS,
@@ -100,13 +104,21 @@ pub fn all() -> Vec<Scenario> {
     .concat()
 }
 
-/// A table of scenarios: the module's name, then each function with the ids it proves.
+/// A table of scenarios: the module's name, and whether they run alone, then each function with the
+/// ids it proves.
 macro_rules! scenarios {
-    ($area:literal: $($function:ident [$($id:ident)+],)+) => {
+    ($area:literal: $($rows:tt)+) => {
+        crate::scenario::scenarios! { @ $area, false, $($rows)+ }
+    };
+    ($area:literal, alone: $($rows:tt)+) => {
+        crate::scenario::scenarios! { @ $area, true, $($rows)+ }
+    };
+    (@ $area:literal, $alone:literal, $($function:ident [$($id:ident)+],)+) => {
         pub(super) const SCENARIOS: &[crate::scenario::Scenario] = &[$(
             crate::scenario::Scenario {
                 name: concat!($area, "::", stringify!($function)),
                 proves: &[$(stringify!($id)),+],
+                alone: $alone,
                 run: |context| Box::pin($function(context)),
             },
         )+];
@@ -138,6 +150,15 @@ impl Context {
             let name = text(definition, "/metadata/name");
             if name.ends_with(&suffix) {
                 self.send(Request::delete(format!("{}/{name}", crd::PATH))).await?;
+            }
+        }
+        let registrations = self.get("/apis/apiregistration.k8s.io/v1/apiservices").await?;
+        for registration in registrations["items"].as_array().into_iter().flatten() {
+            let (group, name) =
+                (text(registration, "/spec/group"), text(registration, "/metadata/name"));
+            if group == self.group() && registration.pointer("/spec/service").is_some() {
+                let path = format!("/apis/apiregistration.k8s.io/v1/apiservices/{name}");
+                self.send(Request::delete(path)).await?;
             }
         }
         // Pods on nodes that are not there would wait for those to let them go.
