@@ -172,7 +172,8 @@ impl Attended {
             let name = &registration.name;
             let attended = match known.remove(name) {
                 Some((task, changed, told)) if !task.is_finished() => {
-                    if told != *registration {
+                    // Read anew, because it was written.
+                    if !Arc::ptr_eq(&told, registration) {
                         changed.notify_one();
                     }
                     (task, changed, Arc::clone(registration))

@@ -251,7 +251,8 @@ impl Inner {
         let behind = catalog.roster.behind(&path).map(|found| found.name.as_str());
         let behind = behind.or_else(|| catalog.open_api.behind(&path));
         if let Some((registration, line)) = behind.and_then(|name| catalog.roster.remote(name)) {
-            return Ok(proxy::pass_on(registration, line, authorized, body).await);
+            let believed = self.authenticator.front_proxy.as_ref();
+            return Ok(proxy::pass_on(registration, line, believed, authorized, body).await);
         }
         match &authorized.target {
             Target::Path { .. } => self.document(&authorized, observed).await,

@@ -34,6 +34,13 @@ pub(super) async fn attend(server: Arc<Inner>, name: String, changed: Arc<Notify
         let mut watches = Watches::new(&server, &remote.namespace, &remote.service);
 
         let finding = availability::check(&server, registration, line).await;
+        let now = Instant::now();
+        if resources_due <= now {
+            inquiry.resources(registration, line).await;
+            server.shelf.learn(&name, inquiry.lesson());
+            resources_due = now + TELL_INTERVAL;
+        }
+        // Whoever hears of it finds what the server serves.
         match availability::tell(&server, &name, &finding).await {
             Ok(true) => {
                 tracing::info!(name, ?finding, "availability of a server has changed");
@@ -42,19 +49,12 @@ pub(super) async fn attend(server: Arc<Inner>, name: String, changed: Arc<Notify
             Ok(false) => {}
             Err(refusal) => tracing::warn!(name, error = refusal.message, "not told"),
         }
-        let now = Instant::now();
         if finding.is_available() && open_api_due <= now {
             match inquiry.open_api(registration, line).await {
-                Ok(()) => {}
+                Ok(()) => server.shelf.learn(&name, inquiry.lesson()),
                 Err(error) => tracing::debug!(name, error, "a server does not tell its OpenAPI"),
             }
             open_api_due = now + TELL_INTERVAL;
-            resources_due = now;
-        }
-        if resources_due <= now {
-            let lesson = inquiry.resources(registration, line).await;
-            server.shelf.learn(&name, lesson);
-            resources_due = now + TELL_INTERVAL;
         }
 
         let again = match finding.is_worth_asking_again() {

@@ -35,13 +35,25 @@ pub(super) struct Inquiry {
     /// Its OpenAPI v2, and the tag of that, if it has tags.
     swagger: Option<(Option<HeaderValue>, Swagger)>,
     documents: BTreeMap<String, Value>,
+    resources: Vec<Value>,
+    freshness: Freshness,
 }
 
 impl Inquiry {
-    /// What the server tells of its resources, with what is known of its OpenAPI.
-    pub(super) async fn resources(&mut self, registration: &Registration, line: &Line) -> Lesson {
+    /// What the server has told.
+    pub(super) fn lesson(&self) -> Lesson {
+        Lesson {
+            resources: self.resources.clone(),
+            freshness: self.freshness,
+            documents: self.documents.clone(),
+            swagger: self.swagger.as_ref().map(|(_, swagger)| swagger.clone()),
+        }
+    }
+
+    /// Has the server tell its resources again.
+    pub(super) async fn resources(&mut self, registration: &Registration, line: &Line) {
         let told = self.told_resources(registration, line).await;
-        let (resources, freshness) = match told {
+        (self.resources, self.freshness) = match told {
             Ok(resources) => (resources, Freshness::Current),
             Err(error) => {
                 let name = registration.name.as_str();
@@ -49,12 +61,6 @@ impl Inquiry {
                 (Vec::new(), Freshness::Stale)
             }
         };
-        Lesson {
-            resources,
-            freshness,
-            documents: self.documents.clone(),
-            swagger: self.swagger.as_ref().map(|(_, swagger)| swagger.clone()),
-        }
     }
 
     async fn told_resources(
@@ -173,46 +179,42 @@ async fn get_at(
 }
 
 /// Everything that a server has told at once, in normal form.
-fn read_groups(body: &[u8]) -> Result<Value, String> {
+pub(super) fn read_groups(body: &[u8]) -> Result<Value, String> {
     let mut groups = json::decode(body).map_err(|error| error.to_string())?.value;
     // The versions differ in nothing but their name.
-    groups["apiVersion"] = "apidiscovery.k8s.io/v2".into();
-    let kind = kind_of("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList");
-    let decoded = builtin::decode(kind, groups).map_err(|error| error.to_string())?;
-    let mut groups = decoded.value;
-    let lists = |value: &mut Value, field: &str| -> Vec<Value> {
-        match value.get_mut(field) {
-            Some(Value::Array(list)) => std::mem::take(list),
-            _ => Vec::new(),
-        }
-    };
-    for group in groups["items"].as_array_mut().into_iter().flatten() {
-        for version in group["versions"].as_array_mut().into_iter().flatten() {
-            let mut resources = lists(version, "resources");
-            resources.iter_mut().for_each(name_kinds);
-            if !resources.is_empty() {
-                version["resources"] = resources.into();
-            }
+    let fields = groups.as_object_mut().ok_or_else(|| "no object".to_owned())?;
+    fields.insert("apiVersion".to_owned(), "apidiscovery.k8s.io/v2".into());
+    for group in list_mut(&mut groups, "items") {
+        for version in list_mut(group, "versions") {
+            list_mut(version, "resources").iter_mut().for_each(name_kinds);
         }
     }
-    Ok(groups)
+    let kind = kind_of("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList");
+    Ok(builtin::decode(kind, groups).map_err(|error| error.to_string())?.value)
+}
+
+/// The items of a list; none if there is no list, which stays so.
+fn list_mut<'a>(value: &'a mut Value, field: &str) -> &'a mut [Value] {
+    value.get_mut(field).and_then(Value::as_array_mut).map(Vec::as_mut_slice).unwrap_or_default()
 }
 
 /// Clients of some versions cannot do without the kinds that answers are of.
 fn name_kinds(resource: &mut Value) {
     let nothing = || json!({"group": "", "version": "", "kind": ""});
-    if resource["responseKind"].is_null() {
-        resource["responseKind"] = nothing();
-    }
-    for part in resource["subresources"].as_array_mut().into_iter().flatten() {
-        if part["responseKind"].is_null() {
-            part["responseKind"] = nothing();
+    let name = |row: &mut Value| {
+        // What is no object is refused later.
+        if let Some(fields) = row.as_object_mut()
+            && fields.get("responseKind").is_none_or(Value::is_null)
+        {
+            fields.insert("responseKind".to_owned(), nothing());
         }
-    }
+    };
+    name(resource);
+    list_mut(resource, "subresources").iter_mut().for_each(name);
 }
 
 /// The resources of one version. A server need not know of a version that is registered.
-fn version_of(groups: &Value, registration: &Registration) -> Vec<Value> {
+pub(super) fn version_of(groups: &Value, registration: &Registration) -> Vec<Value> {
     let mut items = groups["items"].as_array().into_iter().flatten();
     let group = items
         .find(|group| group["metadata"]["name"].as_str().unwrap_or_default() == registration.group);

@@ -15,6 +15,7 @@ use hyper::upgrade::Upgraded;
 
 use super::Registration;
 use super::front;
+use crate::authn::FrontProxy;
 use crate::body::{Body, Broken};
 use crate::document;
 use crate::edge::{self, Peer};
@@ -47,10 +48,12 @@ impl Switched {
     }
 }
 
-/// Passes a request on to the server of a registration, and its answer back.
+/// Passes a request on to the server of a registration, and its answer back. `believed` are the
+/// proxies that this server believes.
 pub(crate) async fn pass_on<B>(
     registration: &Registration,
     line: &Line,
+    believed: Option<&FrontProxy>,
     authorized: Authorized,
     body: B,
 ) -> Response<Body>
@@ -71,6 +74,9 @@ where
 
     let mut headers = std::mem::take(&mut parts.headers);
     front::remove_credentials(&mut headers);
+    if let Some(believed) = believed {
+        believed.clear(&mut headers);
+    }
     if front::introduce(&mut headers, &user).is_err() {
         let why = "error trying to reach service: net/http: invalid header field value";
         return text(StatusCode::SERVICE_UNAVAILABLE, why);

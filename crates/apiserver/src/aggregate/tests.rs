@@ -101,3 +101,65 @@ fn the_core_group_can_be_answered_for_as_a_whole() {
     assert!(roster.behind("/api/v1/pods").is_some());
     assert!(roster.behind("/apis/v1").is_none());
 }
+
+#[test]
+fn what_a_server_tells_at_once_is_kept_as_it_is() {
+    // The kinds of answers are named where they are not, in upstream's order of fields; what is
+    // not there does not come of it.
+    let told = br#"{
+        "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2beta1",
+        "metadata": {}, "items": [{"metadata": {"name": "example.com"}, "versions": [{
+            "version": "v1", "resources": [
+                {"resource": "a", "scope": "Cluster", "singularResource": "", "verbs": ["get"]},
+                {
+                    "verbs": ["get"], "resource": "b", "scope": "Namespaced",
+                    "singularResource": "", "subresources": [{"subresource": "c", "verbs": []}],
+                    "responseKind": {"group": "", "version": "", "kind": "B"}
+                }
+            ]
+        }]}]
+    }"#;
+    let groups = inquiry::read_groups(told).expect("groups");
+    let own = registration("v1.example.com", "", json!({}));
+    let nothing = json!({"group": "", "version": "", "kind": ""});
+    assert_eq!(
+        inquiry::version_of(&groups, &own),
+        [
+            json!({
+                "resource": "a", "responseKind": nothing, "scope": "Cluster",
+                "singularResource": "", "verbs": ["get"],
+            }),
+            json!({
+                "resource": "b", "responseKind": {"group": "", "version": "", "kind": "B"},
+                "scope": "Namespaced", "singularResource": "", "verbs": ["get"],
+                "subresources": [{"subresource": "c", "responseKind": nothing, "verbs": []}],
+            }),
+        ]
+    );
+    let other = registration("v2.example.com", "", json!({}));
+    assert!(inquiry::version_of(&groups, &other).is_empty());
+    for nonsense in ["", "[]", "{\"items\": [{\"versions\": [{\"resources\": [1]}]}]}"] {
+        assert!(inquiry::read_groups(nonsense.as_bytes()).is_err(), "{nonsense}");
+    }
+}
+
+#[test]
+fn rows_of_parts_become_parts_of_their_resources() {
+    let row = |name: &str, namespaced: bool| {
+        json!({
+            "name": name, "singularName": "", "namespaced": namespaced, "kind": "Thing",
+            "verbs": ["get"],
+        })
+    };
+    let converted = inquiry::convert(&[row("things/status", true), row("things", true)]);
+    let kind = json!({"group": "", "version": "", "kind": "Thing"});
+    assert_eq!(
+        converted.expect("resources"),
+        [json!({
+            "resource": "things", "responseKind": kind, "scope": "Namespaced",
+            "singularResource": "", "verbs": ["get"],
+            "subresources": [{"subresource": "status", "responseKind": kind, "verbs": ["get"]}],
+        })]
+    );
+    assert!(inquiry::convert(&[row("things", true), row("things/status", false)]).is_err());
+}

@@ -42,6 +42,21 @@ impl FrontProxy {
         }))
     }
 
+    /// Takes away the headers that proxies say it by: whoever gets a request from here must hear
+    /// it from nobody else.
+    pub(crate) fn clear(&self, headers: &mut HeaderMap) {
+        for name in [&self.username_headers, &self.uid_headers, &self.group_headers] {
+            name.iter().for_each(|name| drop(headers.remove(name.as_str())));
+        }
+        for prefix in &self.extra_prefixes {
+            let prefix = prefix.to_ascii_lowercase();
+            let found = headers.keys().filter(|name| name.as_str().starts_with(&prefix)).cloned();
+            for name in found.collect::<Vec<_>>() {
+                headers.remove(name);
+            }
+        }
+    }
+
     fn extra(&self, headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
         let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for prefix in &self.extra_prefixes {

@@ -155,6 +155,22 @@ fn a_proxy_says_on_whose_behalf_it_asks() {
 }
 
 #[test]
+fn what_proxies_say_is_not_passed_on() {
+    let names = |name: &str| vec![name.to_owned()];
+    let proxy = FrontProxy {
+        username_headers: names("X-Our-User"),
+        group_headers: names("X-Our-Group"),
+        extra_prefixes: names("X-Our-Extra-"),
+        ..FrontProxy::default()
+    };
+    let headers =
+        [("x-our-user", "jane"), ("x-our-group", "a"), ("x-our-extra-b", "c"), ("x-other", "kept")];
+    let mut headers = parts("/api", &headers).headers;
+    proxy.clear(&mut headers);
+    assert_eq!(headers.keys().map(|name| name.as_str()).collect::<Vec<_>>(), ["x-other"]);
+}
+
+#[test]
 fn headers_of_others_say_nothing() {
     let mut authenticator = authenticator(&sample::store(), Vec::new());
     let names = vec!["X-Remote-User".to_owned()];

@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use super::{Line, Place, Trust, resolve};
+use super::{Answer, Line, Place, Trust, resolve};
 use crate::index;
 use crate::sample::store;
 
@@ -292,4 +292,25 @@ async fn a_service_shows_a_certificate_for_its_own_name() {
          not valid for any names, but wanted to match s.ns.svc",
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_server_may_leave_http() {
+    const SWITCHED: &str =
+        "HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: echo\r\n\r\n";
+    let authority = authority("ours");
+    let pair = issued(&authority, &["127.0.0.1"], |_| {});
+    let mut site = Site::start(&pair, &[&[SWITCHED, "pong"]]).await;
+    let line = line(site.address, &authority.pem());
+    let request = Request::get("/exec").header("connection", "Upgrade").header("upgrade", "echo");
+    let request = request.body(http_body_util::Empty::new()).expect("a request");
+    let answer = line.send(request).await.expect("an answer");
+    assert_eq!(answer.status(), 101);
+    let stream = Answer::switch(answer).await.expect("a connection");
+    let mut stream = hyper_util::rt::TokioIo::new(stream);
+    stream.write_all(b"ping").await.expect("it is heard");
+    let mut told = String::new();
+    stream.read_to_string(&mut told).await.expect("text");
+    assert_eq!(told, "pong");
+    site.server.join_next().await.expect("it served").expect("without a panic");
 }

@@ -65,7 +65,10 @@ pub(super) async fn dial(host: &str, port: u16) -> Result<TcpStream, Cause> {
 impl Wire {
     pub(super) async fn begin(secured: TlsStream<TcpStream>) -> Result<Self, Cause> {
         let ends = ends(secured.get_ref().0).unwrap_or_default();
-        match http1::handshake(TokioIo::new(secured)).await {
+        // As Go writes headers.
+        let mut builder = http1::Builder::new();
+        builder.title_case_headers(true);
+        match builder.handshake(TokioIo::new(secured)).await {
             Ok((sender, connection)) => {
                 let connection = Some(Box::pin(connection.with_upgrades()) as BoxFuture<'_, _>);
                 Ok(Wire { sender, connection, ends })
