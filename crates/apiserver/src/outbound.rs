@@ -8,7 +8,7 @@ mod error;
 mod resolve;
 pub(crate) mod review;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tls;
 mod wire;
 

@@ -10,6 +10,7 @@ mod aggregation;
 mod apply;
 mod auth;
 mod conversion;
+mod conversion_failures;
 mod crd_schema;
 mod crds;
 mod deletes;
@@ -83,6 +84,7 @@ pub fn all() -> Vec<Scenario> {
         crds::SCENARIOS,
         crd_schema::SCENARIOS,
         conversion::SCENARIOS,
+        conversion_failures::SCENARIOS,
         rules::SCENARIOS,
         auth::SCENARIOS,
         access::SCENARIOS,

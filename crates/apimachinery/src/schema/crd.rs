@@ -19,7 +19,9 @@ use serde_json::{Map, Value, json};
 
 pub use self::conversion::validate_client_config;
 pub use self::structural::validate as validate_structural;
-pub use self::validate::{validate_create, validate_status_update, validate_update, warnings};
+pub use self::validate::{
+    approval_condition, validate_create, validate_status_update, validate_update, warnings,
+};
 use super::{ParseError, Structural};
 
 /// A CustomResourceDefinition of `apiextensions.k8s.io/v1`, after defaulting.

@@ -9,6 +9,8 @@
 mod asked;
 mod kept;
 mod review;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::Arc;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kubewright_apimachinery::json;
+use kubewright_apimachinery::schema::crd;
 use kubewright_store::{Start, WatchError};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -34,6 +35,8 @@ use crate::write::Replace;
 
 /// How the server signs what it writes itself.
 const MANAGER: &str = "kube-apiserver";
+/// Says whether a definition may be in a group of Kubernetes.
+const APPROVAL: &str = "KubernetesAPIApprovalPolicyConformant";
 /// How long to wait before trying again what the store refused.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -113,19 +116,39 @@ fn doomed(server: &Inner) -> Vec<String> {
     stored.map(|definition| meta::text(&definition, "name").to_owned()).collect()
 }
 
-/// A definition a step further: first its names are settled, then it is established. `None` when
-/// there is nothing to do.
+/// A definition a step further: first its names are settled, then it is established, then it says
+/// whether it may be in its group. `None` when there is nothing to do.
 fn step(definition: &Value, all: &[Value], now: &str) -> Option<Value> {
     if let Some(named) = name(definition, all, now) {
         return Some(named);
     }
     let is_true = |kind: &str| condition(definition, kind).is_some_and(|c| c["status"] == "True");
-    (is_true("NamesAccepted") && !is_true("Established")).then(|| {
+    if is_true("NamesAccepted") && !is_true("Established") {
         let mut established = definition.clone();
         let words = ("InitialNamesAccepted", "the initial names have been accepted");
         conditions::set(&mut established["status"], state("Established", "True", words, now));
-        established
-    })
+        return Some(established);
+    }
+    approved(definition, now)
+}
+
+/// Says of a definition in a group of Kubernetes whether it was approved.
+fn approved(definition: &Value, now: &str) -> Option<Value> {
+    let group = definition["spec"]["group"].as_str().unwrap_or_default();
+    let annotations = &definition["metadata"]["annotations"];
+    let (status, reason, message) = crd::approval_condition(group, annotations)?;
+    let approval = state(APPROVAL, status, (reason, &message), now);
+    if condition(definition, APPROVAL).is_some_and(|old| is_same(old, &approval)) {
+        return None;
+    }
+    let mut approved = definition.clone();
+    conditions::set(&mut approved["status"], approval);
+    Some(approved)
+}
+
+/// Whether two conditions say the same, whenever it became true.
+fn is_same(left: &Value, right: &Value) -> bool {
+    ["status", "reason", "message"].iter().all(|field| left[*field] == right[*field])
 }
 
 fn condition<'a>(definition: &'a Value, kind: &str) -> Option<&'a Value> {
@@ -176,10 +199,8 @@ fn name(definition: &Value, all: &[Value], now: &str) -> Option<Value> {
         Some((reason, message)) => state("NamesAccepted", "False", (reason, message), now),
         None => state("NamesAccepted", "True", ("NoConflicts", "no conflicts found"), now),
     };
-    let same = |old: &Value| {
-        ["status", "reason", "message"].iter().all(|field| old[*field] == naming[*field])
-    };
-    if &names == accepted && condition(definition, "NamesAccepted").is_some_and(same) {
+    let is_named = condition(definition, "NamesAccepted").is_some_and(|old| is_same(old, &naming));
+    if &names == accepted && is_named {
         return None;
     }
     let established = condition(definition, "Established").cloned();

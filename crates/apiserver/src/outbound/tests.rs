@@ -26,20 +26,23 @@ const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server on loopback that answers each request on a connection with the next text.
-struct Site {
-    address: SocketAddr,
+pub(crate) struct Site {
+    pub(crate) address: SocketAddr,
     server: JoinSet<()>,
 }
 
 /// In PEM.
-struct Pair {
+pub(crate) struct Pair {
     certificate: String,
     key: String,
 }
 
 impl Site {
     /// Answers connections in turn; each hangs up when its answers are all given.
-    async fn start(pair: &Pair, connections: &'static [&'static [&'static str]]) -> Self {
+    pub(crate) async fn start(
+        pair: &Pair,
+        connections: &'static [&'static [&'static str]],
+    ) -> Self {
         let chain = CertificateDer::pem_slice_iter(pair.certificate.as_bytes());
         let chain = chain.collect::<Result<Vec<_>, _>>().expect("certificates");
         let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).expect("a key");
@@ -70,14 +73,14 @@ impl Site {
     }
 }
 
-fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
+pub(crate) fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
     let mut params = CertificateParams::new(Vec::new()).expect("no names");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.distinguished_name.push(DnType::CommonName, name);
     CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("an authority")
 }
 
-fn issued(
+pub(crate) fn issued(
     by: &CertifiedIssuer<'static, KeyPair>,
     names: &[&str],
     change: fn(&mut CertificateParams),

@@ -25,6 +25,8 @@ scenarios! { "crds":
     what_cannot_be_selected_is_refused [C12],
     a_definition_must_make_sense [C7],
     a_definition_keeps_its_names_and_scope [C3],
+    a_group_of_kubernetes_needs_approval [C16],
+    a_schema_may_restrict_names [C16],
 }
 
 async fn a_definition_becomes_established(cx: Context) -> Result<()> {
@@ -520,5 +522,75 @@ async fn a_definition_keeps_its_names_and_scope(cx: Context) -> Result<()> {
         })
     };
     cx.endpoint.poll(&Request::get(path), PATIENCE, is_accepted).await?;
+    Ok(())
+}
+
+async fn a_group_of_kubernetes_needs_approval(cx: Context) -> Result<()> {
+    const ANNOTATION: &str = "api-approved.kubernetes.io";
+    let group = format!("{}.k8s.io", cx.namespace);
+    let mut definition = cx.widgets(any_schema());
+    definition["metadata"]["name"] = json!(format!("widgets.{group}"));
+    definition["spec"]["group"] = json!(group);
+    definition["metadata"]["annotations"] = json!({ ANNOTATION: "yes" });
+    let why = "metadata.annotations[api-approved.kubernetes.io]: Invalid value: \"yes\": protected \
+               groups must have approval annotation \"api-approved.kubernetes.io\" with either a URL \
+               or a reason starting with \"unapproved\", see \
+               https://github.com/kubernetes/enhancements/pull/1111";
+    same("neither", &json!(wrong(&cx, &definition).await?), json!(why))?;
+
+    definition["metadata"]["annotations"] = json!({ ANNOTATION: "unapproved, a test" });
+    cx.create(crd::PATH, &definition).await?;
+    let path = format!("{}/widgets.{group}", crd::PATH);
+    let says = async |expected: Value| {
+        let said = |answer: &Answer| {
+            answer.json().is_ok_and(|definition| {
+                let conditions = definition["status"]["conditions"].as_array();
+                conditions.into_iter().flatten().any(|condition| {
+                    condition["type"] == "KubernetesAPIApprovalPolicyConformant"
+                        && json!([condition["status"], condition["reason"], condition["message"]])
+                            == expected
+                })
+            })
+        };
+        cx.endpoint.poll(&Request::get(path.clone()), PATIENCE, said).await
+    };
+    let unapproved = "not approved: \"unapproved, a test\"";
+    let bypassed = says(json!(["False", "UnapprovedAnnotation", unapproved])).await;
+    let patch = json!({ "metadata": { "annotations": { ANNOTATION: "https://example.com/1" } } });
+    let patched = cx.send(Request::merge_patch(path.clone(), &patch)).await;
+    let approved = "approved in https://example.com/1";
+    let approved = says(json!(["True", "ApprovedAnnotation", approved])).await;
+    // It is in no group of ours, so nobody else takes it away.
+    cx.send(Request::delete(path)).await?;
+    bypassed?;
+    expect(&patched?, 200)?;
+    approved?;
+    Ok(())
+}
+
+async fn a_schema_may_restrict_names(cx: Context) -> Result<()> {
+    let schema = |metadata: Value| {
+        json!({
+            "type": "object",
+            "properties": { "metadata": { "type": "object", "properties": metadata } },
+        })
+    };
+    let name = json!({ "type": "string", "maxLength": 3, "pattern": "^a" });
+    let too_much = schema(json!({ "name": name, "labels": { "type": "object" } }));
+    let why = "spec.validation.openAPIV3Schema.properties[metadata]: Forbidden: must not specify \
+               anything other than name and generateName, but metadata is implicitly specified";
+    same("labels", &json!(wrong(&cx, &cx.widgets(too_much)).await?), json!(why))?;
+
+    cx.define(&cx.widgets(schema(json!({ "name": name })))).await?;
+    cx.create(&cx.widget_path(), &cx.widget("abc", Value::Null)).await?;
+    for (name, why) in [
+        ("abcd", "Too long: may not be more than 3 bytes"),
+        ("bcd", "Invalid value: \"bcd\": metadata.name in body should match '^a'"),
+    ] {
+        let draft = cx.widget(name, Value::Null);
+        let answer = cx.send(Request::post(cx.widget_path(), &draft)).await?;
+        let message = format!("Widget.{} \"{name}\" is invalid: metadata.name: {why}", cx.group());
+        refused(&answer, 422, "Invalid", &message)?;
+    }
     Ok(())
 }

@@ -695,33 +695,53 @@ fn validate_stored(definition: &Definition) -> Vec<Error> {
 
 /// Groups of the Kubernetes community are for APIs that were reviewed, or say that they were not.
 fn validate_approval(definition: &Definition, old: Option<&Definition>) -> Option<Error> {
-    let group = &definition.spec.group;
-    let is_within = |domain: &str| {
-        group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    };
-    if !is_within("k8s.io") && !is_within("kubernetes.io") {
+    if !is_protected(&definition.spec.group) {
         return None;
     }
-    let approval = Approval::of(definition);
-    if old.is_some_and(|old| Approval::of(old) == approval) {
+    let found = annotation(definition);
+    let approval = Approval::of(found);
+    if old.is_some_and(|old| Approval::of(annotation(old)) == approval) {
         return None;
     }
     let at = Path::new("metadata");
     let at = at.child("annotations");
     let at = at.key(APPROVED);
-    let must = format!("protected groups must have approval annotation \"{APPROVED}\"");
-    let see = "see https://github.com/kubernetes/enhancements/pull/1111";
     match approval {
         Approval::Given | Approval::Bypassed => None,
-        Approval::Missing => Some(Error::required(&at, format!("{must}, {see}"))),
-        Approval::Invalid => {
-            let either = "with either a URL or a reason starting with \"unapproved\"";
-            let found = annotation(definition);
-            Some(Error::invalid(&at, found, format!("{must} {either}, {see}")))
-        }
+        Approval::Missing => Some(Error::required(&at, approval.reason(found))),
+        Approval::Invalid => Some(Error::invalid(&at, found, approval.reason(found))),
     }
 }
 
+/// What the condition `KubernetesAPIApprovalPolicyConformant` of a definition says: its status,
+/// reason and message. `None` for a group that needs nobody's approval.
+pub fn approval_condition(
+    group: &str,
+    annotations: &Value,
+) -> Option<(&'static str, &'static str, String)> {
+    if !is_protected(group) {
+        return None;
+    }
+    let found = annotations[APPROVED].as_str().unwrap_or_default();
+    let approval = Approval::of(found);
+    let (status, reason) = match approval {
+        Approval::Missing => ("False", "MissingAnnotation"),
+        Approval::Given => ("True", "ApprovedAnnotation"),
+        Approval::Bypassed => ("False", "UnapprovedAnnotation"),
+        Approval::Invalid => ("False", "InvalidAnnotation"),
+    };
+    Some((status, reason, approval.reason(found)))
+}
+
+/// Whether a group belongs to the Kubernetes community.
+fn is_protected(group: &str) -> bool {
+    let is_within = |domain: &str| {
+        group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    is_within("k8s.io") || is_within("kubernetes.io")
+}
+
+/// What the owners of a group say of a definition in it.
 #[derive(PartialEq, Eq)]
 enum Approval {
     Missing,
@@ -731,14 +751,28 @@ enum Approval {
 }
 
 impl Approval {
-    fn of(definition: &Definition) -> Self {
-        match annotation(definition) {
+    fn of(annotation: &str) -> Self {
+        match annotation {
             "" => Approval::Missing,
             text if text.starts_with("unapproved") => Approval::Bypassed,
             text => match Uri::parse_request(text) {
                 Ok(uri) if !uri.scheme.is_empty() && !uri.host.is_empty() => Approval::Given,
                 _ => Approval::Invalid,
             },
+        }
+    }
+
+    fn reason(&self, annotation: &str) -> String {
+        let must = format!("protected groups must have approval annotation \"{APPROVED}\"");
+        let see = "see https://github.com/kubernetes/enhancements/pull/1111";
+        match self {
+            Approval::Missing => format!("{must}, {see}"),
+            Approval::Given => format!("approved in {annotation}"),
+            Approval::Bypassed => format!("not approved: {}", json::go_quote(annotation)),
+            Approval::Invalid => {
+                let either = "with either a URL or a reason starting with \"unapproved\"";
+                format!("{must} {either}, {see}")
+            }
         }
     }
 }

@@ -183,3 +183,25 @@ fn batches<'a>(revs: &[Stored], mut missing: &'a [usize]) -> Vec<&'a [usize]> {
     }
     batches
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{BATCH_BYTES_MAX, batches};
+    use crate::sample::{config_map, put, resource, store};
+
+    #[tokio::test]
+    async fn a_review_is_no_longer_than_a_webhook_can_take() {
+        let (store, config_maps) = (store(), resource("", "v1", "configmaps"));
+        let mut revs = Vec::new();
+        for (name, bytes) in [("a", 1), ("b", 1), ("c", BATCH_BYTES_MAX), ("d", 1)] {
+            let mut object = config_map(name);
+            object["data"] = json!({ "of": "x".repeat(bytes) });
+            revs.push(put(&store, &config_maps, &object).await);
+        }
+        assert_eq!(batches(&revs, &[0, 1, 2, 3]), [&[0, 1][..], &[2], &[3]]);
+        assert_eq!(batches(&revs, &[0, 1, 3]), [&[0, 1, 3][..]]);
+        assert!(batches(&revs, &[]).is_empty());
+    }
+}

@@ -64,3 +64,25 @@ fn short_names_that_somebody_has_do_not_undo_what_is_established() {
     let expected = ["NamesAccepted=False ShortNamesConflict", "Established=True E"];
     check(widgets, &[other], &expected);
 }
+
+#[test]
+fn a_definition_in_a_group_of_kubernetes_says_whether_it_was_approved() {
+    let mut widgets =
+        definition("{plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}", NEW);
+    widgets["spec"]["group"] = "example.k8s.io".into();
+    for (annotation, expected) in [
+        ("unapproved, a test", "False UnapprovedAnnotation"),
+        ("https://example.com/1", "True ApprovedAnnotation"),
+        ("yes", "False InvalidAnnotation"),
+        ("", "False MissingAnnotation"),
+    ] {
+        widgets["metadata"]["annotations"] = json!({ "api-approved.kubernetes.io": annotation });
+        let approval = format!("KubernetesAPIApprovalPolicyConformant={expected}");
+        let expected = [
+            "NamesAccepted=True NoConflicts",
+            "Established=True InitialNamesAccepted",
+            approval.as_str(),
+        ];
+        check(widgets.clone(), &[], &expected);
+    }
+}
