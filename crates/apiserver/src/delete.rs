@@ -155,6 +155,10 @@ impl Delete<'_> {
         let shown = self.resource.shown_anew(current).await?;
         let live = encode::live(self.resource, &shown)?;
         if remove {
+            // Upstream asks again about what is marked by now.
+            if self.whose != Whose::Server {
+                self.ask(name, &live).await?;
+            }
             return Ok((Change::Delete, Next::Removed(live)));
         }
         self.check_preconditions(name, &live)?;

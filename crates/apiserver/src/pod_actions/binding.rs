@@ -1,7 +1,7 @@
 //! Bindings: a pod is put on a node, once.
 
 use kubewright_apimachinery::field::{Error, Path};
-use kubewright_apimachinery::gvk::GroupResource;
+use kubewright_apimachinery::gvk::{GroupResource, GroupVersionKind};
 use kubewright_apimachinery::status::{Reason, Status};
 use serde_json::{Value, json};
 
@@ -13,6 +13,8 @@ use crate::write::{Revise, Write};
 
 /// Puts the pod on the node that the binding names.
 pub(crate) async fn bind(write: &Write<'_>, binding: Value) -> Result<(), Refusal> {
+    let below = write.resource.below(GroupVersionKind::new("", "v1", "Binding"));
+    let binding = Write { resource: &below, ..*write }.track(None, binding);
     let admitted = write.admit_action(binding, |binding| check(binding, write.name)).await?;
     let bind = Bind { binding: admitted.object(), now: meta::time(write.now) };
     let pod = Write { resource: Catalog::pods(), part: None, ..*write };

@@ -26,6 +26,7 @@ scenarios! { "webhooks":
     what_is_below_objects_is_reviewed_too [A2],
     connections_are_reviewed_with_their_options [A2],
     each_object_of_a_collection_is_reviewed [A2],
+    a_pod_that_goes_at_once_is_reviewed_going_and_gone [A2],
     objects_are_chosen_by_labels_old_or_new [A2],
     a_namespace_is_chosen_by_its_own_labels [A2],
     conditions_choose_before_anybody_is_asked [A2],
@@ -902,6 +903,26 @@ async fn each_object_of_a_collection_is_reviewed(cx: Context) -> Result<()> {
         same("old", &deletes[0]["oldObject"]["metadata"]["name"], json!("kept"))?;
         expect(&cx.send(Request::get(cx.core("configmaps/kept"))).await?, 200)?;
         Ok(())
+    })
+    .await
+}
+
+async fn a_pod_that_goes_at_once_is_reviewed_going_and_gone(cx: Context) -> Result<()> {
+    play(&cx, async |cx| {
+        account(cx).await?;
+        let mut web = pod("web");
+        web["spec"]["nodeName"] = json!("nowhere");
+        cx.create(&cx.core("pods"), &web).await?;
+        let hook = Hook::start(&[], allowed).await?;
+        let mut judge = webhook(cx, "judge", hook.client_config("/"));
+        judge["rules"] = json!([rule("", "v1", "pods")]);
+        configure(cx, VALIDATING, "", &[judge]).await?;
+        let target = cx.core("pods/web?gracePeriodSeconds=0");
+        expect(&cx.send(Request::delete(target)).await?, 200)?;
+        let is_marked =
+            |request: &Value| !text(request, "/oldObject/metadata/deletionTimestamp").is_empty();
+        let marks: Vec<bool> = seen(&hook, "web").iter().map(is_marked).collect();
+        same("marked", &json!(marks), json!([false, true]))
     })
     .await
 }
