@@ -28,6 +28,10 @@ const RULES: &[Rule] = &[
     Rule { name: "apiserver", ours: &["apimachinery", "store"], never: &["kube"] },
     // Clients of any server: what runs beside ours would run beside upstream's.
     Rule { name: "controllers", ours: &["apimachinery"], never: &["hyper"] },
+    // What operators are made of: for any server, so it knows none.
+    Rule { name: "kubewright", ours: &["apimachinery"], never: &["hyper"] },
+    // A server inside a test.
+    Rule { name: "testing", ours: &["apiserver", "cluster", "kubewright"], never: &[] },
     // Judges us from outside.
     Rule { name: JUDGE, ours: &[], never: &[] },
     // Starts fast, and says nothing circular.

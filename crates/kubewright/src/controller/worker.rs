@@ -1,0 +1,99 @@
+//! One reconcile after the other.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use tracing::{Instrument as _, debug, error, info_span, warn};
+
+use crate::informer::{Informer, Object};
+use crate::key::ObjectKey;
+use crate::queue::{Outcome, Queue};
+use crate::reconcile::{Action, Error, Request};
+
+pub(super) struct Worker<K, F> {
+    pub(super) name: Arc<str>,
+    pub(super) primary: Informer<K>,
+    pub(super) queue: Arc<Queue<ObjectKey>>,
+    pub(super) deadline: Option<Duration>,
+    pub(super) reconcile: F,
+}
+
+impl<K, F, R> Worker<K, F>
+where
+    K: Object,
+    F: Fn(Request<K>) -> R,
+    R: Future<Output = Result<Action, Error>>,
+{
+    /// Works until the queue is closed.
+    pub(super) async fn run(self: Arc<Self>) {
+        while let Some(work) = self.queue.take().await {
+            let key = work.key();
+            let span =
+                info_span!("reconcile", controller = &*self.name, %key, causes = %work.causes());
+            // Once ready, always readable, unless the kind itself went away.
+            let object = match self.primary.get(key) {
+                Ok(object) => object,
+                Err(error) => {
+                    span.in_scope(|| warn!(%error, "nothing to read"));
+                    work.finish(Outcome::Failed);
+                    continue;
+                }
+            };
+            let request = Request {
+                key: key.clone(),
+                object,
+                failures: work.failures(),
+                causes: work.causes().clone(),
+            };
+            let outcome = self.attempt(request).instrument(span).await;
+            work.finish(outcome);
+        }
+    }
+
+    async fn attempt(&self, request: Request<K>) -> Outcome {
+        // Making the future may panic as well as running it. What it leaves half-done is in the
+        // cluster, where the next attempt finds it.
+        let attempt = AssertUnwindSafe(async { (self.reconcile)(request).await }).catch_unwind();
+        let ended = match self.deadline {
+            Some(deadline) => match tokio::time::timeout(deadline, attempt).await {
+                Ok(ended) => ended,
+                Err(_) => {
+                    warn!(?deadline, "a reconcile took too long");
+                    return Outcome::Failed;
+                }
+            },
+            None => attempt.await,
+        };
+        match ended {
+            Ok(Ok(action)) => {
+                debug!(?action, "reconciled");
+                match action {
+                    Action::Done => Outcome::Done,
+                    Action::Requeue => Outcome::Again,
+                    Action::RequeueAfter(after) => Outcome::After(after),
+                }
+            }
+            Ok(Err(error)) if error.is_terminal() => {
+                error!(%error, "a reconcile failed for good");
+                Outcome::Done
+            }
+            Ok(Err(error)) => {
+                warn!(%error, "a reconcile failed");
+                Outcome::Failed
+            }
+            Err(panic) => {
+                error!(panic = text(&*panic), "a reconcile panicked");
+                Outcome::Failed
+            }
+        }
+    }
+}
+
+/// What a panic says.
+fn text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no text")
+}

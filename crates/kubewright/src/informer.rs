@@ -1,0 +1,209 @@
+//! One kind, followed and kept in memory.
+//!
+//! An [`Informer`] lists the objects of a kind once, watches them from there, and keeps what it
+//! saw. Readers get objects as they are, never copies, and are told at once when there is nothing
+//! to read yet; [`State`] says why. Subscribers are told of every change, and of what was there
+//! before them: no object is left out, no deletion lost, whatever becomes of the connection.
+
+mod feed;
+mod objects;
+mod shared;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::api::ObjectMeta;
+use kube::{Client, Resource};
+use serde::de::DeserializeOwned;
+use tokio_util::sync::CancellationToken;
+
+use crate::key::ObjectKey;
+
+pub use self::feed::Source;
+pub use self::shared::Change;
+use self::shared::Shared;
+
+/// What an object must be to be followed.
+pub trait Object: Resource + DeserializeOwned + Send + Sync + 'static {}
+
+impl<K: Resource + DeserializeOwned + Send + Sync + 'static> Object for K {}
+
+/// Which objects of a kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Scope {
+    /// None for all namespaces, and for kinds that have none.
+    pub namespace: Option<String>,
+    /// A label selector.
+    pub labels: Option<String>,
+    /// A field selector.
+    pub fields: Option<String>,
+}
+
+/// How it is with an informer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// It lists for the first time, or will.
+    Listing,
+    /// What it has is what there is.
+    Live,
+    /// What it has was so before the server could not be reached. It tries to catch up.
+    Stale(String),
+    /// The kind is not served. It looks again now and then, and when it is told to.
+    Missing,
+    /// The user may not list or watch the kind. It tries again now and then.
+    Forbidden(String),
+}
+
+/// Nothing can be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotReady {
+    #[error("{kind} is not listed yet")]
+    Listing { kind: String },
+    #[error("{kind} is not served: is its CustomResourceDefinition installed?")]
+    Missing { kind: String },
+    #[error("{kind} may not be listed and watched: {why}")]
+    Forbidden { kind: String, why: String },
+}
+
+/// A kind that is followed for as long as somebody holds a clone of this.
+pub struct Informer<K> {
+    shared: Arc<Shared<K>>,
+    _end: Arc<End>,
+}
+
+/// Ends the following.
+struct End(CancellationToken);
+
+/// Somebody is told of changes, and the kind followed, for as long as this is there.
+#[must_use = "nobody is told any more when this is dropped"]
+pub struct Subscription(Option<Box<dyn FnOnce() + Send + Sync>>);
+
+impl<K: Object> Informer<K> {
+    /// An informer, and what must run for it to be informed.
+    pub fn new(source: Source<K>) -> (Self, impl Future<Output = ()> + Send + 'static)
+    where
+        K::DynamicType: Send + Sync,
+    {
+        let shared = Arc::new(Shared::new(source.kind()));
+        let end = CancellationToken::new();
+        let informer = Informer { shared: Arc::clone(&shared), _end: Arc::new(End(end.clone())) };
+        let run = async move {
+            end.run_until_cancelled(feed::follow(source, &shared)).await;
+        };
+        (informer, run)
+    }
+
+    pub fn state(&self) -> State {
+        self.shared.state()
+    }
+
+    /// Waits until there is something to read, for so long.
+    ///
+    /// # Errors
+    /// Why there is nothing after that time.
+    pub async fn synced(&self, timeout: Duration) -> Result<(), NotReady> {
+        let synced = self.shared.synced();
+        match tokio::time::timeout(timeout, synced).await {
+            Ok(()) => Ok(()),
+            Err(_) => self.shared.ready(),
+        }
+    }
+
+    /// An object, if it is there.
+    pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, NotReady> {
+        self.shared.read(|objects| objects.get(key))
+    }
+
+    /// All objects, in the order of their keys.
+    pub fn list(&self) -> Result<Vec<Arc<K>>, NotReady> {
+        self.shared.read(|objects| objects.all())
+    }
+
+    /// The objects of a namespace, in the order of their names.
+    pub fn list_in(&self, namespace: &str) -> Result<Vec<Arc<K>>, NotReady> {
+        self.shared.read(|objects| objects.in_namespace(namespace))
+    }
+
+    /// Lets objects be found by the values that `values` gives for them.
+    pub fn index(&self, name: &str, values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static) {
+        self.shared.index(name, Box::new(values));
+    }
+
+    /// The objects with a value in an index, in the order of their keys.
+    ///
+    /// # Panics
+    /// If there is no index of that name.
+    pub fn by_index(&self, name: &str, value: &str) -> Result<Vec<Arc<K>>, NotReady> {
+        self.shared.read(|objects| objects.by_index(name, value))
+    }
+
+    /// Tells `observe` of everything that is there, then of every change, until the subscription
+    /// is dropped. It is called by whoever watches, so it must only note; it may read the informer,
+    /// and must not subscribe to it.
+    pub fn subscribe(&self, observe: impl Fn(&Change<K>) + Send + Sync + 'static) -> Subscription {
+        let number = self.shared.subscribe(Box::new(observe));
+        let informer = self.clone();
+        Subscription(Some(Box::new(move || informer.shared.unsubscribe(number))))
+    }
+
+    /// How causes call this: `watch Pod`.
+    pub(crate) fn source(&self) -> Arc<str> {
+        format!("watch {}", self.shared.kind()).into()
+    }
+
+    /// Looks again for a kind that was missing or forbidden.
+    pub fn wake(&self) {
+        self.shared.wake();
+    }
+
+    /// Waits until a version of some object of this kind has been seen, for so long at most; tells
+    /// whether it has.
+    pub async fn caught_up(&self, version: &str, timeout: Duration) -> bool {
+        self.shared.caught_up(version, timeout).await
+    }
+}
+
+impl<K> Clone for Informer<K> {
+    fn clone(&self) -> Self {
+        Informer { shared: Arc::clone(&self.shared), _end: Arc::clone(&self._end) }
+    }
+}
+
+impl<K> fmt::Debug for Informer<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Informer").field("kind", &self.shared.kind()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        if let Some(end) = self.0.take() {
+            end();
+        }
+    }
+}
+
+impl<K: Object> Source<K>
+where
+    K::DynamicType: Default,
+{
+    /// All objects of a kind.
+    pub fn all(client: Client) -> Self {
+        Source::new(client, K::DynamicType::default(), Scope::default())
+    }
+}
+
+/// What is looked at of an object besides what it is.
+fn version(metadata: &ObjectMeta) -> &str {
+    metadata.resource_version.as_deref().unwrap_or_default()
+}

@@ -1,0 +1,283 @@
+//! How an informer learns: what there is, then every change, for ever.
+//!
+//! The server is asked to stream what there is and go on from there; one that cannot is asked for
+//! a list. A connection that ends is taken up where it ended; if that is too long ago, everything
+//! is asked for again. What goes wrong is tried again, ever more slowly.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::AsyncBufReadExt as _;
+use kube::api::ObjectMeta;
+use kube::{Client, Error};
+use tokio::time::Instant;
+use tracing::{debug, warn};
+
+use super::shared::Shared;
+use super::wire::{Bare, Ended, Line, Page};
+use super::{Object, Scope, State};
+use crate::backoff::Backoff;
+use crate::key::ObjectKey;
+use crate::random;
+
+/// How many objects a page of a list has.
+const PAGE: u32 = 500;
+/// How long after its time a watch may end before the connection is taken for dead.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What an informer follows.
+pub struct Source<K: Object> {
+    client: Client,
+    path: String,
+    kind: String,
+    scope: Scope,
+    project: Option<Project<K>>,
+}
+
+type Project<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
+
+impl<K: Object> Source<K> {
+    /// The objects of a kind that are in `scope`.
+    pub fn new(client: Client, dynamic: K::DynamicType, scope: Scope) -> Self {
+        let path = K::url_path(&dynamic, scope.namespace.as_deref());
+        let kind = match K::group(&dynamic) {
+            group if group.is_empty() => K::kind(&dynamic).into_owned(),
+            group => format!("{}.{group}", K::kind(&dynamic)),
+        };
+        Source { client, path, kind, scope, project: None }
+    }
+
+    /// Lets each object lose what nobody will read, before it is kept.
+    pub fn project(self, project: impl Fn(&mut K) + Send + Sync + 'static) -> Self {
+        Source { project: Some(Arc::new(project)), ..self }
+    }
+
+    pub(super) fn kind(&self) -> String {
+        self.kind.clone()
+    }
+
+    fn request(&self, more: &[(&str, &str)]) -> Result<http::Request<Vec<u8>>, Error> {
+        let mut query = form_urlencoded::Serializer::new(format!("{}?", self.path));
+        let scope = [("labelSelector", &self.scope.labels), ("fieldSelector", &self.scope.fields)];
+        for (name, value) in scope {
+            query.extend_pairs(value.iter().map(|value| (name, value)));
+        }
+        query.extend_pairs(more);
+        http::Request::get(query.finish()).body(Vec::new()).map_err(Error::HttpError)
+    }
+
+    /// An object of the kind. One that is not what its type says is told of and left out: the
+    /// others are still of use.
+    fn read(&self, json: &str) -> Option<K> {
+        match serde_json::from_str::<K>(json) {
+            Ok(mut object) => {
+                if let Some(project) = &self.project {
+                    project(&mut object);
+                }
+                Some(object)
+            }
+            Err(error) => {
+                let bare: Bare = serde_json::from_str(json).unwrap_or_default();
+                let key = ObjectKey::of(&bare.metadata);
+                warn!(kind = self.kind, %key, %error, "an object is not what its type says");
+                None
+            }
+        }
+    }
+}
+
+/// Why a watch is over.
+enum Over {
+    /// As all are at some time.
+    Ended,
+    /// What it was to go on from is too long ago.
+    Expired,
+    /// The server does not stream what there is.
+    Unsupported,
+    Failed(State),
+}
+
+pub(super) async fn follow<K: Object>(source: Source<K>, shared: &Shared<K>) {
+    let mut backoff = Backoff::default();
+    let mut streams = true;
+    let mut version: Option<String> = None;
+    loop {
+        if version.is_none() && !streams {
+            match list(&source).await {
+                Ok((objects, newest)) => {
+                    shared.replace(objects, &newest);
+                    version = Some(newest);
+                }
+                Err(error) => {
+                    fail(shared, state_of(&error), &mut backoff).await;
+                    continue;
+                }
+            }
+        }
+        let begun = Instant::now();
+        match watch(&source, shared, &mut version).await {
+            // A server that ends every watch at once is not asked in a tight circle.
+            Over::Ended if begun.elapsed() < Duration::from_secs(1) => backoff.wait().await,
+            Over::Ended => backoff.reset(),
+            Over::Expired => {
+                version = None;
+                backoff.wait().await;
+            }
+            Over::Unsupported => streams = false,
+            Over::Failed(state) => fail(shared, state, &mut backoff).await,
+        }
+    }
+}
+
+/// Takes note of a failure, and waits until it is worth while to try again.
+async fn fail<K: Object>(shared: &Shared<K>, state: State, backoff: &mut Backoff) {
+    debug!(kind = shared.kind(), ?state, "cannot follow");
+    shared.is(state);
+    tokio::select! {
+        () = backoff.wait() => {}
+        () = shared.woken() => backoff.reset(),
+    }
+}
+
+/// All objects, and the version at which that was so.
+async fn list<K: Object>(source: &Source<K>) -> Result<(Vec<K>, String), Error> {
+    let limit = PAGE.to_string();
+    let (mut objects, mut next) = (Vec::new(), String::new());
+    loop {
+        let mut query = vec![("limit", limit.as_str())];
+        if !next.is_empty() {
+            query.push(("continue", &next));
+        }
+        let text = source.client.request_text(source.request(&query)?).await;
+        let text = match text {
+            // It took too long to read; from the start, then.
+            Err(Error::Api(status)) if status.code == 410 && !next.is_empty() => {
+                objects.clear();
+                next.clear();
+                continue;
+            }
+            text => text?,
+        };
+        let page: Page<'_> = serde_json::from_str(&text).map_err(Error::SerdeError)?;
+        objects.extend(page.items.iter().filter_map(|item| source.read(item.get())));
+        if page.metadata.next.is_empty() {
+            return Ok((objects, page.metadata.resource_version));
+        }
+        next = page.metadata.next;
+    }
+}
+
+/// Watches from `version` on, or streams what there is first; keeps `version` at what was seen.
+async fn watch<K: Object>(
+    source: &Source<K>,
+    shared: &Shared<K>,
+    version: &mut Option<String>,
+) -> Over {
+    let seconds = 300 + random::below(300);
+    let timeout = seconds.to_string();
+    let mut query =
+        vec![("watch", "1"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", &timeout)];
+    match version.as_deref() {
+        Some(version) => query.push(("resourceVersion", version)),
+        None => {
+            query.push(("sendInitialEvents", "true"));
+            query.push(("resourceVersionMatch", "NotOlderThan"));
+        }
+    }
+    let request = match source.request(&query) {
+        Ok(request) => request,
+        Err(error) => return Over::Failed(state_of(&error)),
+    };
+    let lines = match source.client.request_stream(request).await {
+        Ok(lines) => lines,
+        Err(Error::Api(status)) if status.code == 410 => return Over::Expired,
+        Err(Error::Api(status)) if version.is_none() && matches!(status.code, 400 | 422) => {
+            return Over::Unsupported;
+        }
+        Err(error) => return Over::Failed(state_of(&error)),
+    };
+    // What there is, until all of it is known.
+    let mut initial = version.is_none().then(Vec::new);
+    if initial.is_none() {
+        shared.is(State::Live);
+    }
+    let mut lines = pin!(lines);
+    let deadline = Instant::now() + Duration::from_secs(seconds) + GRACE;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match tokio::time::timeout_at(deadline, lines.read_until(b'\n', &mut line)).await {
+            Ok(Ok(0)) | Err(_) => return Over::Ended,
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => {
+                debug!(kind = source.kind, %error, "a watch broke off");
+                return Over::Ended;
+            }
+        }
+        let Ok(Line { event, object }) = serde_json::from_slice(&line) else {
+            // Cut off in the middle.
+            return Over::Ended;
+        };
+        let object = object.get();
+        match (&*event, &mut initial) {
+            ("BOOKMARK", initial) => {
+                let bookmark: Bare = serde_json::from_str(object).unwrap_or_default();
+                if bookmark.ends_initial_events()
+                    && let Some(all) = initial.take()
+                {
+                    shared.replace(all, bookmark.version());
+                }
+                if initial.is_none() {
+                    shared.passed(bookmark.version());
+                    *version = Some(bookmark.version().to_owned());
+                }
+            }
+            ("ERROR", _) => return over(object),
+            ("DELETED", None) => {
+                let last: Bare = serde_json::from_str(object).unwrap_or_default();
+                shared.deleted(&ObjectKey::of(&last.metadata), last.version());
+                *version = Some(last.version().to_owned());
+            }
+            ("DELETED", Some(all)) => {
+                let last: Bare = serde_json::from_str(object).unwrap_or_default();
+                all.retain(|known: &K| !is_same(known.meta(), &last.metadata));
+            }
+            (_, Some(all)) => all.extend(source.read(object)),
+            (_, None) => match source.read(object) {
+                Some(object) => {
+                    *version = object.meta().resource_version.clone();
+                    shared.applied(object);
+                }
+                None => {
+                    let bare: Bare = serde_json::from_str(object).unwrap_or_default();
+                    *version = Some(bare.version().to_owned());
+                }
+            },
+        }
+    }
+}
+
+/// What a watch says when it ends before its time.
+fn over(status: &str) -> Over {
+    match serde_json::from_str::<Ended>(status) {
+        Ok(ended) if matches!(ended.code, 410 | 504) => Over::Expired,
+        Ok(ended) => Over::Failed(State::Stale(ended.message)),
+        Err(error) => Over::Failed(State::Stale(error.to_string())),
+    }
+}
+
+fn is_same(left: &ObjectMeta, right: &ObjectMeta) -> bool {
+    left.name == right.name && left.namespace == right.namespace
+}
+
+fn state_of(error: &Error) -> State {
+    match error {
+        Error::Api(status) if status.code == 404 => State::Missing,
+        Error::Api(status) if matches!(status.code, 401 | 403) => {
+            State::Forbidden(status.message.clone())
+        }
+        Error::Api(status) => State::Stale(status.message.clone()),
+        error => State::Stale(error.to_string()),
+    }
+}

@@ -1,0 +1,17 @@
+//! Build Kubernetes operators.
+//!
+//! Layers, each of use alone: a [`queue`] of keys that wait for work, [`informer`]s that know the
+//! objects of a kind, and a [`controller`] that brings both together.
+
+mod backoff;
+pub mod controller;
+pub mod informer;
+mod key;
+pub mod predicate;
+pub mod queue;
+mod random;
+pub mod reconcile;
+
+pub use controller::Controller;
+pub use key::ObjectKey;
+pub use reconcile::{Action, Error, Request};

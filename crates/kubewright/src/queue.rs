@@ -1,0 +1,232 @@
+//! Keys that wait for work.
+//!
+//! Each key waits once, however often it is added, and is worked on by one worker at a time; what
+//! is added meanwhile waits until that work is over, and is then worked on again. More important
+//! keys come first, equally important ones in the order of their arrival. A key whose work failed
+//! comes back after a pause that doubles with every failure in a row.
+//!
+//! ```
+//! use kubewright::queue::{Outcome, Queue};
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! let queue = Queue::new();
+//! queue.add("pets/thor");
+//! queue.add("pets/thor");
+//! let work = queue.take().await.expect("it is open");
+//! assert_eq!(*work.key(), "pets/thor");
+//! work.finish(Outcome::Done);
+//! assert_eq!(queue.len(), 0);
+//! # });
+//! ```
+
+mod causes;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+pub use self::causes::{Cause, Causes};
+use self::state::State;
+
+/// What a key must be.
+pub trait Key: Clone + Eq + Hash + Ord {}
+
+impl<K: Clone + Eq + Hash + Ord> Key for K {}
+
+/// A queue of keys, for any number of workers.
+pub struct Queue<K: Key> {
+    state: Mutex<State<K>>,
+    changed: Notify,
+}
+
+/// How a key is added.
+#[derive(Debug, Clone, Default)]
+pub struct Add {
+    priority: i32,
+    after: Duration,
+    cause: Option<Cause>,
+}
+
+/// What became of the work on a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// There is nothing to do until the key is added again.
+    Done,
+    /// It failed. The key comes back after a pause that grows with each failure in a row.
+    Failed,
+    /// It did not fail, but is not over: as after a failure.
+    Again,
+    /// The key comes back after this time, if it is not added before.
+    After(Duration),
+}
+
+/// A key that is being worked on. Dropped without an outcome, as when the work is cancelled or
+/// panics, it has failed.
+pub struct Work<'q, K: Key> {
+    queue: &'q Queue<K>,
+    taken: Option<Taken<K>>,
+}
+
+/// A key as a worker gets it.
+#[derive(Debug)]
+struct Taken<K> {
+    key: K,
+    priority: i32,
+    causes: Causes,
+    failures: u32,
+    waited: Duration,
+}
+
+impl<K: Key> Queue<K> {
+    pub fn new() -> Self {
+        Queue { state: Mutex::new(State::new()), changed: Notify::new() }
+    }
+
+    /// Adds a key, to be worked on as soon as possible.
+    pub fn add(&self, key: K) {
+        self.add_with(key, Add::default());
+    }
+
+    /// Adds a key. If it waits already, the higher priority and the shorter pause count.
+    pub fn add_with(&self, key: K, add: Add) {
+        self.state().add(key, add, Instant::now());
+        self.changed.notify_one();
+    }
+
+    /// The next key, when there is one. None once the queue is closed.
+    ///
+    /// Waiting can be given up at any time, and loses nothing.
+    pub async fn take(&self) -> Option<Work<'_, K>> {
+        loop {
+            let changed = self.changed.notified();
+            let due = {
+                let mut state = self.state();
+                if state.is_closed() {
+                    // The others are to hear of it too.
+                    self.changed.notify_one();
+                    return None;
+                }
+                if let Some(taken) = state.take(Instant::now()) {
+                    if state.has_ready() {
+                        self.changed.notify_one();
+                    }
+                    return Some(Work { queue: self, taken: Some(taken) });
+                }
+                state.due()
+            };
+            match due {
+                Some(due) => {
+                    let _ = tokio::time::timeout_at(due, changed).await;
+                }
+                None => changed.await,
+            }
+        }
+    }
+
+    /// Gives no more keys to anybody. Work under way goes on.
+    pub fn close(&self) {
+        self.state().close();
+        self.changed.notify_one();
+    }
+
+    /// How many keys wait, those that wait for a time or for a work to end among them.
+    pub fn len(&self) -> usize {
+        self.state().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn finish(&self, taken: Taken<K>, outcome: Outcome) {
+        self.state().finish(taken, outcome, Instant::now());
+        self.changed.notify_one();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<K>> {
+        // Nothing that holds it panics half-way.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Key> Default for Queue<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: Key> fmt::Debug for Queue<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl Add {
+    /// Zero unless said otherwise; higher comes first.
+    pub fn priority(self, priority: i32) -> Self {
+        Add { priority, ..self }
+    }
+
+    /// Not before this time has passed.
+    pub fn after(self, after: Duration) -> Self {
+        Add { after, ..self }
+    }
+
+    /// Why.
+    pub fn because(self, cause: Cause) -> Self {
+        Add { cause: Some(cause), ..self }
+    }
+}
+
+impl<K: Key> Work<'_, K> {
+    pub fn key(&self) -> &K {
+        &self.taken().key
+    }
+
+    /// Why the key is worked on, the first cause first.
+    pub fn causes(&self) -> &Causes {
+        &self.taken().causes
+    }
+
+    /// How often in a row the work on this key has failed.
+    pub fn failures(&self) -> u32 {
+        self.taken().failures
+    }
+
+    /// How long the key was ready before a worker took it.
+    pub fn waited(&self) -> Duration {
+        self.taken().waited
+    }
+
+    /// Ends the work.
+    pub fn finish(mut self, outcome: Outcome) {
+        if let Some(taken) = self.taken.take() {
+            self.queue.finish(taken, outcome);
+        }
+    }
+
+    fn taken(&self) -> &Taken<K> {
+        self.taken.as_ref().expect("it is taken away only at the end")
+    }
+}
+
+impl<K: Key> Drop for Work<'_, K> {
+    fn drop(&mut self) {
+        if let Some(taken) = self.taken.take() {
+            self.queue.finish(taken, Outcome::Failed);
+        }
+    }
+}
+
+impl<K: Key + fmt::Debug> fmt::Debug for Work<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Work").field(self.key()).finish()
+    }
+}

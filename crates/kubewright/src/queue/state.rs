@@ -1,0 +1,162 @@
+//! Which key is next. Decides only: the time is an argument, and nobody waits here.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Add, Causes, Key, Outcome, Taken};
+
+const PAUSE_MIN: Duration = Duration::from_millis(5);
+const PAUSE_MAX: Duration = Duration::from_secs(1000);
+
+/// The pause after so many failures before the last one.
+pub(super) fn pause(failures: u32) -> Duration {
+    PAUSE_MIN.saturating_mul(2_u32.saturating_pow(failures)).min(PAUSE_MAX)
+}
+
+pub(super) struct State<K> {
+    /// All keys that wait. One that is busy too is in neither order below.
+    waiting: HashMap<K, Waiting>,
+    ready: BTreeSet<(Reverse<i32>, u64, K)>,
+    delayed: BTreeSet<(Instant, u64, K)>,
+    busy: HashMap<K, Instant>,
+    /// How often in a row the work on a key has failed.
+    failures: HashMap<K, u32>,
+    arrivals: u64,
+    closed: bool,
+}
+
+struct Waiting {
+    priority: i32,
+    /// Keys of one priority come in this order.
+    arrival: u64,
+    /// When it may be worked on. The moment of its arrival if that is at once.
+    due: Instant,
+    causes: Causes,
+}
+
+impl<K: Key> State<K> {
+    pub(super) fn new() -> Self {
+        State {
+            waiting: HashMap::new(),
+            ready: BTreeSet::new(),
+            delayed: BTreeSet::new(),
+            busy: HashMap::new(),
+            failures: HashMap::new(),
+            arrivals: 0,
+            closed: false,
+        }
+    }
+
+    pub(super) fn add(&mut self, key: K, add: Add, now: Instant) {
+        let mut causes = Causes::default();
+        causes.extend(add.cause);
+        self.wait(key, add.priority, now + add.after, causes, now);
+    }
+
+    /// The key to work on next.
+    pub(super) fn take(&mut self, now: Instant) -> Option<Taken<K>> {
+        while let Some((due, arrival, key)) = self.delayed.pop_first() {
+            if due > now {
+                self.delayed.insert((due, arrival, key));
+                break;
+            }
+            let priority = self.waiting.get(&key).map_or(0, |waiting| waiting.priority);
+            self.ready.insert((Reverse(priority), arrival, key));
+        }
+        let (_, _, key) = self.ready.pop_first()?;
+        let waiting = self.waiting.remove(&key)?;
+        self.busy.insert(key.clone(), now);
+        Some(Taken {
+            failures: self.failures.get(&key).copied().unwrap_or_default(),
+            key,
+            priority: waiting.priority,
+            causes: waiting.causes,
+            waited: now.saturating_duration_since(waiting.due),
+        })
+    }
+
+    pub(super) fn finish(&mut self, taken: Taken<K>, outcome: Outcome, now: Instant) {
+        let Taken { key, priority, causes, .. } = taken;
+        self.busy.remove(&key);
+        let after = match outcome {
+            Outcome::Done => {
+                self.failures.remove(&key);
+                None
+            }
+            Outcome::After(after) => {
+                self.failures.remove(&key);
+                Some(after)
+            }
+            Outcome::Failed | Outcome::Again => {
+                let failures = self.failures.entry(key.clone()).or_default();
+                let after = pause(*failures);
+                *failures = failures.saturating_add(1);
+                Some(after)
+            }
+        };
+        match after {
+            Some(after) => self.wait(key, priority, now + after, causes, now),
+            None => self.arrange(&key, now),
+        }
+    }
+
+    /// When the first of the keys that wait for a time may be worked on.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.delayed.first().map(|(due, ..)| *due)
+    }
+
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Lets a key wait, or wait less if it does already.
+    fn wait(&mut self, key: K, priority: i32, due: Instant, causes: Causes, now: Instant) {
+        match self.waiting.get_mut(&key) {
+            Some(waiting) => {
+                // Where it was; it may not be in either.
+                self.ready.remove(&(Reverse(waiting.priority), waiting.arrival, key.clone()));
+                self.delayed.remove(&(waiting.due, waiting.arrival, key.clone()));
+                waiting.priority = waiting.priority.max(priority);
+                waiting.due = waiting.due.min(due);
+                waiting.causes.merge(causes);
+            }
+            None => {
+                self.arrivals += 1;
+                let waiting = Waiting { priority, arrival: self.arrivals, due, causes };
+                self.waiting.insert(key.clone(), waiting);
+            }
+        }
+        self.arrange(&key, now);
+    }
+
+    /// Puts a key that waits where it belongs.
+    fn arrange(&mut self, key: &K, now: Instant) {
+        if self.busy.contains_key(key) {
+            return;
+        }
+        let Some(waiting) = self.waiting.get(key) else { return };
+        match waiting.due <= now {
+            true => {
+                self.ready.insert((Reverse(waiting.priority), waiting.arrival, key.clone()));
+            }
+            false => {
+                self.delayed.insert((waiting.due, waiting.arrival, key.clone()));
+            }
+        }
+    }
+}

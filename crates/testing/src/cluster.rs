@@ -1,0 +1,55 @@
+//! A cluster for one test.
+
+use kube::Client;
+use kubewright_apiserver::user::{MASTERS, User};
+use kubewright_cluster::{Clock, Config, Names, Storage, Terms};
+
+use crate::faults::Faults;
+
+/// A cluster in memory. It is there for as long as this is.
+pub struct Cluster {
+    inner: kubewright_cluster::Cluster,
+    faults: Faults,
+}
+
+impl Cluster {
+    /// Starts a cluster with all its controllers.
+    ///
+    /// # Panics
+    /// If it does not start, which ends the test.
+    pub async fn start() -> Self {
+        let config = Config {
+            storage: Storage::Memory,
+            listen: None,
+            clock: Clock::started_now(),
+            controllers: Names::all(),
+            audit: None,
+            terms: Terms::default(),
+        };
+        let inner = kubewright_cluster::Cluster::start(config).await;
+        let inner = inner.unwrap_or_else(|error| panic!("the cluster did not start: {error:?}"));
+        Cluster { inner, faults: Faults::default() }
+    }
+
+    /// A client that may do everything, and meets the cluster's [`Faults`].
+    pub fn client(&self) -> Client {
+        self.client_as("admin", &[MASTERS])
+    }
+
+    /// A client of another user, who may do what the cluster's roles say.
+    pub fn client_as(&self, user: &str, groups: &[&str]) -> Client {
+        let groups = groups.iter().map(|&group| group.to_owned());
+        let service = self.inner.server().as_user(User::new(user, groups));
+        Client::new(self.faults.around(service), "default")
+    }
+
+    /// What can go wrong between clients and the cluster.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// Ends the cluster, and waits until everything in it has ended.
+    pub async fn shutdown(self) {
+        self.inner.shutdown().await;
+    }
+}

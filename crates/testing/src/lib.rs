@@ -1,0 +1,13 @@
+//! A Kubernetes cluster inside a test.
+//!
+//! [`Cluster`] is a whole API server with working controllers, in memory and without a socket. It
+//! starts in milliseconds, so every test has its own. Under tokio's paused clock its time is
+//! virtual: a day passes as soon as everybody waits for it. [`Faults`] makes its clients' life hard.
+
+mod cluster;
+mod faults;
+#[cfg(test)]
+mod tests;
+
+pub use cluster::Cluster;
+pub use faults::{Faults, Held};

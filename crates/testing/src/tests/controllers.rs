@@ -1,0 +1,267 @@
+//! Controllers of ConfigMaps: what they reconcile, when, and how often.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kubewright::informer::{Informer, Object, Scope, Source};
+use kubewright::{Action, Controller, Error, ObjectKey, Request, predicate};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::Cluster;
+
+/// An informer of what is labelled `app=test` in the namespace `default`.
+fn informer<K: Object<DynamicType = ()>>(
+    cluster: &Cluster,
+    tasks: &mut JoinSet<()>,
+) -> Informer<K> {
+    let scope = Scope {
+        namespace: Some("default".to_owned()),
+        labels: Some("app=test".to_owned()),
+        ..Scope::default()
+    };
+    let (informer, run) = Informer::new(Source::new(cluster.client(), (), scope));
+    tasks.spawn(run);
+    informer
+}
+
+fn object<K: Object>(name: &str, more: Value) -> K {
+    let mut object = json!({"metadata": {"name": name, "labels": {"app": "test"}}});
+    json_patch(&mut object, more);
+    serde_json::from_value(object).expect("an object")
+}
+
+/// Merges one object into another.
+fn json_patch(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                json_patch(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (into, from) => *into = from,
+    }
+}
+
+fn config_maps(cluster: &Cluster) -> Api<ConfigMap> {
+    Api::default_namespaced(cluster.client())
+}
+
+async fn create(cluster: &Cluster, name: &str) -> ConfigMap {
+    let object = object(name, json!({}));
+    config_maps(cluster).create(&PostParams::default(), &object).await.expect("created")
+}
+
+async fn set(cluster: &Cluster, name: &str, patch: Value) {
+    let patch = Patch::Merge(patch);
+    config_maps(cluster).patch(name, &PatchParams::default(), &patch).await.expect("changed");
+}
+
+/// A controller of ConfigMaps whose reconciles are told of, and end as `judge` says.
+struct Site {
+    tasks: JoinSet<()>,
+    told: mpsc::UnboundedReceiver<(String, Option<Arc<ConfigMap>>)>,
+    shutdown: CancellationToken,
+}
+
+impl Site {
+    fn start(
+        cluster: &Cluster,
+        adapt: impl FnOnce(Controller<ConfigMap>, &mut JoinSet<()>) -> Controller<ConfigMap>,
+        judge: impl Fn(&Request<ConfigMap>) -> Result<Action, Error> + Send + Sync + 'static,
+    ) -> Self {
+        let mut tasks = JoinSet::new();
+        let informer = informer::<ConfigMap>(cluster, &mut tasks);
+        let controller = adapt(Controller::new("test", &informer), &mut tasks);
+        let (tell, told) = mpsc::unbounded_channel();
+        let shutdown = CancellationToken::new();
+        let running = controller.run(shutdown.clone(), move |request: Request<ConfigMap>| {
+            let _ = tell.send((request.key.name().to_owned(), request.object.clone()));
+            let judged = judge(&request);
+            async move { judged }
+        });
+        tasks.spawn(async move { running.await.expect("its informers are ready") });
+        Site { tasks, told, shutdown }
+    }
+
+    /// Which object was reconciled next, and whether it was there.
+    async fn next(&mut self) -> String {
+        let next = tokio::time::timeout(Duration::from_secs(3600), self.told.recv());
+        let (name, object) = next.await.expect("in an hour").expect("it runs");
+        format!("{name} {}", if object.is_some() { "is there" } else { "is gone" })
+    }
+
+    async fn end(mut self) {
+        self.shutdown.cancel();
+        drop(self.told);
+        self.tasks.abort_all();
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_there_what_changes_and_what_goes_is_reconciled() {
+    let cluster = Cluster::start().await;
+    create(&cluster, "a").await;
+    let mut site = Site::start(&cluster, |controller, _| controller, |_| Ok(Action::Done));
+    assert_eq!(site.next().await, "a is there");
+    create(&cluster, "b").await;
+    assert_eq!(site.next().await, "b is there");
+    set(&cluster, "a", json!({"data": {"x": "1"}})).await;
+    assert_eq!(site.next().await, "a is there");
+    config_maps(&cluster).delete("a", &DeleteParams::default()).await.expect("deleted");
+    assert_eq!(site.next().await, "a is gone");
+    site.end().await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_and_panics_are_tried_again_and_terminal_errors_are_not() {
+    let cluster = Cluster::start().await;
+    for name in ["fails", "ends", "panics"] {
+        create(&cluster, name).await;
+    }
+    let mut site = Site::start(
+        &cluster,
+        |controller, _| controller,
+        |request| match request.key.name() {
+            _ if request.failures > 1 => Ok(Action::Done),
+            "fails" => Err(Error::retry("not yet")),
+            "ends" => Err(Error::terminal("never")),
+            _ => panic!("a reconcile that panics"),
+        },
+    );
+    let mut counts = BTreeMap::<String, u32>::new();
+    for _ in 0..7 {
+        *counts.entry(site.next().await).or_default() += 1;
+    }
+    let counts: Vec<_> = counts.iter().map(|(name, count)| (name.as_str(), *count)).collect();
+    assert_eq!(counts, [("ends is there", 1), ("fails is there", 3), ("panics is there", 3)]);
+    site.end().await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_changes_has_its_owner_reconciled() {
+    let cluster = Cluster::start().await;
+    let owner = create(&cluster, "owner").await;
+    let adapt = |controller: Controller<ConfigMap>, tasks: &mut JoinSet<()>| {
+        controller.owns(&informer::<Secret>(&cluster, tasks))
+    };
+    let mut site = Site::start(&cluster, adapt, |_| Ok(Action::Done));
+    assert_eq!(site.next().await, "owner is there");
+    let secrets: Api<Secret> = Api::default_namespaced(cluster.client());
+    let child = object(
+        "child",
+        json!({"metadata": {"ownerReferences": [{
+            "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "controller": true,
+            "uid": owner.metadata.uid,
+        }]}}),
+    );
+    secrets.create(&PostParams::default(), &child).await.expect("created");
+    assert_eq!(site.next().await, "owner is there");
+    secrets.delete("child", &DeleteParams::default()).await.expect("deleted");
+    assert_eq!(site.next().await, "owner is there");
+    site.end().await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_that_do_not_matter_are_passed_over_and_deletions_never() {
+    let cluster = Cluster::start().await;
+    create(&cluster, "a").await;
+    let adapt = |controller: Controller<ConfigMap>, _: &mut JoinSet<()>| {
+        controller.when(predicate::annotations())
+    };
+    let mut site = Site::start(&cluster, adapt, |_| Ok(Action::Done));
+    assert_eq!(site.next().await, "a is there");
+    set(&cluster, "a", json!({"data": {"x": "1"}})).await;
+    create(&cluster, "b").await;
+    assert_eq!(site.next().await, "b is there");
+    set(&cluster, "a", json!({"metadata": {"annotations": {"x": "1"}}})).await;
+    assert_eq!(site.next().await, "a is there");
+    config_maps(&cluster).delete("a", &DeleteParams::default()).await.expect("deleted");
+    assert_eq!(site.next().await, "a is gone");
+    site.end().await;
+    cluster.shutdown().await;
+}
+
+/// What a reconcile saw last of each object, and who is being reconciled.
+#[derive(Default)]
+struct Ledger {
+    last: BTreeMap<ObjectKey, Option<String>>,
+    busy: BTreeSet<ObjectKey>,
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_object_is_reconciled_at_its_last_version_whatever_watches_do() {
+    const OBJECTS: usize = 300;
+    let cluster = Cluster::start().await;
+    let mut tasks = JoinSet::new();
+    let informer = informer::<ConfigMap>(&cluster, &mut tasks);
+    let ledger = Arc::new(Mutex::new(Ledger::default()));
+    let shutdown = CancellationToken::new();
+    let keeping = Arc::clone(&ledger);
+    let running = Controller::new("test", &informer).at_once(8).run(
+        shutdown.clone(),
+        move |request: Request<ConfigMap>| {
+            let ledger = Arc::clone(&keeping);
+            async move {
+                let is_new = ledger.lock().unwrap().busy.insert(request.key.clone());
+                assert!(is_new, "{} is reconciled twice at once", request.key);
+                tokio::task::yield_now().await;
+                let version = request.object.and_then(|it| it.metadata.resource_version.clone());
+                let mut ledger = ledger.lock().unwrap();
+                ledger.busy.remove(&request.key);
+                ledger.last.insert(request.key, version);
+                Ok(Action::Done)
+            }
+        },
+    );
+    tasks.spawn(async move { running.await.expect("its informers are ready") });
+
+    let name = |number: usize| format!("object-{number}");
+    for number in 0..OBJECTS {
+        create(&cluster, &name(number)).await;
+    }
+    for round in 0..6 {
+        let held = (round % 2 == 0).then(|| cluster.faults().hold_watches());
+        for number in (round..OBJECTS).step_by(3) {
+            set(&cluster, &name(number), json!({"data": {"round": round.to_string()}})).await;
+        }
+        if round % 3 == 0 {
+            let is_resumed = |request: &http::request::Parts| {
+                request.uri.query().is_some_and(|query| query.contains("&resourceVersion="))
+            };
+            cluster.faults().answer(410, 1, is_resumed);
+        }
+        cluster.faults().cut_watches();
+        drop(held);
+        let gone = name(round);
+        config_maps(&cluster).delete(&gone, &DeleteParams::default()).await.expect("deleted");
+    }
+
+    let expected: BTreeMap<ObjectKey, Option<String>> = {
+        let list = config_maps(&cluster).list(&Default::default()).await.expect("a list");
+        let there = list.items.into_iter().filter(|it| it.metadata.labels.is_some());
+        let there = there.map(|it| (ObjectKey::of(&it.metadata), it.metadata.resource_version));
+        let gone = (0..6).map(|round| (ObjectKey::new(Some("default"), &name(round)), None));
+        there.chain(gone).collect()
+    };
+    let agreed = async {
+        while ledger.lock().unwrap().last != expected {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let agreed = tokio::time::timeout(Duration::from_secs(60), agreed).await;
+    assert!(agreed.is_ok(), "some object was not reconciled at its last version");
+    shutdown.cancel();
+    drop(informer);
+    while tasks.join_next().await.is_some() {}
+    cluster.shutdown().await;
+}

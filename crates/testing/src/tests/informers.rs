@@ -1,0 +1,163 @@
+//! Informers, and what they know when the server makes their life hard.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use kubewright::ObjectKey;
+use kubewright::informer::{Informer, NotReady, Scope, Source, State};
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::Cluster;
+
+/// Nothing here takes that long.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// An informer of the ConfigMaps in the namespace `default`.
+fn config_maps(cluster: &Cluster, tasks: &mut JoinSet<()>) -> Informer<ConfigMap> {
+    let scope = Scope { namespace: Some("default".to_owned()), ..Scope::default() };
+    let (informer, run) = Informer::new(Source::new(cluster.client(), (), scope));
+    tasks.spawn(run);
+    informer
+}
+
+fn names(informer: &Informer<ConfigMap>) -> Vec<String> {
+    let all = informer.list().expect("it is ready").into_iter();
+    let names = all.filter_map(|object| object.metadata.name.clone());
+    names.filter(|name| name != "kube-root-ca.crt").collect()
+}
+
+async fn create(cluster: &Cluster, name: &str) -> String {
+    let object = serde_json::from_value(json!({"metadata": {"name": name}})).expect("an object");
+    let api: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+    let created = api.create(&PostParams::default(), &object).await.expect("created");
+    created.metadata.resource_version.expect("a version")
+}
+
+async fn delete(cluster: &Cluster, name: &str) {
+    let api: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+    api.delete(name, &DeleteParams::default()).await.expect("deleted");
+}
+
+/// Changes an object, and waits until the informer knows.
+async fn change(cluster: &Cluster, informer: &Informer<ConfigMap>, name: &str, value: &str) {
+    let api: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+    let patch = Patch::Merge(json!({"data": {"value": value}}));
+    let changed = api.patch(name, &PatchParams::default(), &patch).await.expect("changed");
+    let version = changed.metadata.resource_version.expect("a version");
+    assert!(informer.caught_up(&version, PATIENCE).await, "it did not hear of {version}");
+    let known = informer.get(&ObjectKey::new(Some("default"), name)).expect("it is ready");
+    let data = known.and_then(|known| known.data.clone()).expect("it has data");
+    assert_eq!(data["value"], value);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_informer_knows_what_is_there_and_what_comes() {
+    let cluster = Cluster::start().await;
+    create(&cluster, "before").await;
+    let mut tasks = JoinSet::new();
+    let informer = config_maps(&cluster, &mut tasks);
+    informer.synced(PATIENCE).await.expect("synced");
+    assert_eq!(names(&informer), ["before"]);
+    let version = create(&cluster, "later").await;
+    assert!(informer.caught_up(&version, PATIENCE).await);
+    assert_eq!(names(&informer), ["before", "later"]);
+    change(&cluster, &informer, "later", "1").await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happens_while_watches_are_cut_and_forgotten_is_not_lost() {
+    let cluster = Cluster::start().await;
+    for name in ["a", "b", "c"] {
+        create(&cluster, name).await;
+    }
+    let mut tasks = JoinSet::new();
+    let informer = config_maps(&cluster, &mut tasks);
+    informer.synced(PATIENCE).await.expect("synced");
+    let held = cluster.faults().hold_watches();
+    delete(&cluster, "b").await;
+    cluster.faults().cut_watches();
+    drop(held);
+    change(&cluster, &informer, "a", "resumed").await;
+    assert_eq!(names(&informer), ["a", "c"]);
+
+    // What the watch was to go on from is gone.
+    let is_resumed = |request: &http::request::Parts| {
+        request.uri.query().is_some_and(|query| query.contains("resourceVersion="))
+    };
+    cluster.faults().answer(410, 1, is_resumed);
+    delete(&cluster, "c").await;
+    cluster.faults().cut_watches();
+    change(&cluster, &informer, "a", "listed again").await;
+    assert_eq!(names(&informer), ["a"]);
+    cluster.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_cannot_stream_is_listed() {
+    let cluster = Cluster::start().await;
+    create(&cluster, "there").await;
+    let streams = |request: &http::request::Parts| {
+        request.uri.query().is_some_and(|query| query.contains("sendInitialEvents"))
+    };
+    cluster.faults().answer(422, 1, streams);
+    let mut tasks = JoinSet::new();
+    let informer = config_maps(&cluster, &mut tasks);
+    informer.synced(PATIENCE).await.expect("synced");
+    assert_eq!(names(&informer), ["there"]);
+    change(&cluster, &informer, "there", "1").await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_may_not_read_is_told_so() {
+    let cluster = Cluster::start().await;
+    let client = cluster.client_as("nobody", &[]);
+    let (informer, run) = Informer::<ConfigMap>::new(Source::all(client));
+    let mut tasks = JoinSet::new();
+    tasks.spawn(run);
+    let refused = informer.synced(PATIENCE).await.expect_err("it may not");
+    let why = "configmaps is forbidden: User \"nobody\" cannot list resource \"configmaps\" in \
+               API group \"\" at the cluster scope"
+        .replace("list", "watch");
+    assert_eq!(refused, NotReady::Forbidden { kind: "ConfigMap".to_owned(), why });
+    cluster.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_comes_later_is_followed_from_then_on() {
+    let cluster = Cluster::start().await;
+    let kind = GroupVersionKind::gvk("example.com", "v1", "Pet");
+    let pets = ApiResource::from_gvk_with_plural(&kind, "pets");
+    let source = Source::<DynamicObject>::new(cluster.client(), pets.clone(), Scope::default());
+    let (informer, run) = Informer::new(source);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(run);
+    let missing = informer.synced(PATIENCE).await.expect_err("nobody defined it");
+    assert_eq!(missing, NotReady::Missing { kind: "Pet.example.com".to_owned() });
+
+    let definition = ApiResource::from_gvk_with_plural(
+        &GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
+        "customresourcedefinitions",
+    );
+    let definitions: Api<DynamicObject> = Api::all_with(cluster.client(), &definition);
+    let object = json!({
+        "metadata": {"name": "pets.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "pets", "singular": "pet", "kind": "Pet"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+            }],
+        },
+    });
+    let object = serde_json::from_value(object).expect("an object");
+    definitions.create(&PostParams::default(), &object).await.expect("defined");
+    informer.synced(PATIENCE).await.expect("it looks again by itself");
+    assert_eq!(informer.state(), State::Live);
+    cluster.shutdown().await;
+}
