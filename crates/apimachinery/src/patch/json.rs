@@ -364,12 +364,7 @@ impl Editor {
         Ok(())
     }
 
-    fn remove(
-        &mut self,
-        operation: &Operation,
-        end: End,
-        path: &str,
-    ) -> Result<Value, ApplyError> {
+    fn remove(&mut self, operation: &Operation, end: End, path: &str) -> Result<Value, ApplyError> {
         let place = self.place(path).ok_or_else(|| operation.no_way(end, path))?;
         let (removed, shifts) = match place {
             Place::Member(members, key) => {
@@ -378,8 +373,8 @@ impl Editor {
                 (removed.ok_or_else(|| operation.no_key(path, key))?, shifts)
             }
             Place::Item(items, key) => {
-                let index =
-                    index_of(&key, items.len()).ok_or_else(|| operation.bad_index(end, path, &key))?;
+                let index = index_of(&key, items.len())
+                    .ok_or_else(|| operation.bad_index(end, path, &key))?;
                 (items.remove(index), items.len() - index)
             }
         };
@@ -405,8 +400,8 @@ impl Editor {
                 members.insert(key, value);
             }
             Place::Item(items, key) => {
-                let index =
-                    index_of(&key, items.len()).ok_or_else(|| operation.bad_index(End::Path, path, &key))?;
+                let index = index_of(&key, items.len())
+                    .ok_or_else(|| operation.bad_index(End::Path, path, &key))?;
                 items[index] = value;
             }
         }
@@ -436,8 +431,8 @@ impl Editor {
         match self.place(path).ok_or_else(|| operation.no_way(end, path))? {
             Place::Member(members, key) => Ok(members.get(&key)),
             Place::Item(items, key) => {
-                let index =
-                    index_of(&key, items.len()).ok_or_else(|| operation.bad_index(end, path, &key))?;
+                let index = index_of(&key, items.len())
+                    .ok_or_else(|| operation.bad_index(end, path, &key))?;
                 Ok(Some(&items[index]))
             }
         }
