@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use kubewright_cluster::{Clock, Cluster, Config, Names, Storage};
+use kubewright_cluster::{Clock, Cluster, Config, Names, Storage, Terms};
 
 use crate::table::median;
 
@@ -31,7 +31,8 @@ pub(crate) fn run(_: Arguments) -> Result<()> {
         let start = Instant::now();
         let controllers = Names::all();
         let (storage, clock) = (Storage::Memory, Clock::System);
-        let config = Config { storage, listen: None, clock, controllers, audit: None };
+        let terms = Terms::default();
+        let config = Config { storage, listen: None, clock, controllers, audit: None, terms };
         let cluster = runtime.block_on(Cluster::start(config))?;
         times.push(start.elapsed());
         runtime.block_on(cluster.shutdown());
