@@ -200,6 +200,7 @@ impl Admission {
         attributes: &Attributes<'_>,
         object: Value,
     ) -> Result<Admitted, Refusal> {
+        self.policies.check_readable(attributes, &object)?;
         self.judge_shown(attributes, &object).await?;
         Ok(Admitted(object))
     }

@@ -25,6 +25,7 @@ mod patches;
 mod pod_admission;
 mod pod_security;
 mod pods;
+mod policies;
 mod protection;
 mod protobuf;
 mod quotas;
@@ -97,6 +98,7 @@ pub fn all() -> Vec<Scenario> {
         aggregation::SCENARIOS,
         pod_admission::SCENARIOS,
         pod_security::SCENARIOS,
+        policies::SCENARIOS,
         pods::SCENARIOS,
         quotas::SCENARIOS,
         namespaces::SCENARIOS,

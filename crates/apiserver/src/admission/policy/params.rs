@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::criteria::selector;
 use crate::admission::text;
 use crate::catalog::Catalog;
-use crate::encode;
 use crate::index::{Store, Stored};
 use crate::resource::Resource;
 
@@ -53,7 +52,7 @@ pub(super) fn resource(
 }
 
 /// The parameters that are wanted for a request in a namespace.
-pub(super) fn find(
+pub(super) async fn find(
     store: &Store,
     catalog: &Catalog,
     kind: &GroupVersionKind,
@@ -91,9 +90,10 @@ pub(super) fn find(
             "no params found for policy binding with `Deny` parameterNotFoundAction".to_owned()
         );
     }
-    let read = stored.iter().map(|rev| {
-        let object = encode::live(&resource, rev).map_err(|status| status.message.clone())?;
-        Ok(resource.to_request(object))
-    });
-    read.collect()
+    let mut found = Vec::with_capacity(stored.len());
+    for rev in &stored {
+        let object = resource.live(rev).await.map_err(|refusal| refusal.message.clone())?;
+        found.push(resource.to_request(object));
+    }
+    Ok(found)
 }

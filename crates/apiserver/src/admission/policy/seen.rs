@@ -77,9 +77,12 @@ async fn convert(
             }
             identity::label(&mut object, to);
         }
-        Origin::Custom(_) => {
+        Origin::Custom(custom) => {
             if !has_version {
-                object["apiVersion"] = to.api_version().into();
+                let converted = custom.convert(vec![object], &to.api_version()).await;
+                let mut converted =
+                    converted.map_err(|why| Box::new(Status::internal_error(why)))?.into_iter();
+                object = converted.next().unwrap_or_default();
             }
             json::sort_keys(&mut object);
         }
