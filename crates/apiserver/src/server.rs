@@ -174,17 +174,19 @@ impl Server {
     }
 
     /// Does what the server does by itself, until `shutdown`: follows definitions, APIServices and
-    /// flow control, lets Events expire, says that it lives. Returns when everything it started has ended.
+    /// flow control, lets Events expire, says that it lives. Returns when everything it started has
+    /// ended.
     pub async fn run(&self, shutdown: CancellationToken) {
-        let definitions = crd::life::run(Arc::clone(&self.0), shutdown.clone());
-        let flows = flow::upkeep::run(Arc::clone(&self.0), shutdown.clone());
+        // Boxed, since the compiler gives up on types that are nested as deep as these.
+        let definitions = crd::life::run(Arc::clone(&self.0), shutdown.clone()).boxed();
+        let flows = flow::upkeep::run(Arc::clone(&self.0), shutdown.clone()).boxed();
         let expiry = async {
             tokio::select! {
                 error = self.0.store.run_expiry() => tracing::warn!(%error, "nothing expires"),
                 () = shutdown.cancelled() => {}
             }
         };
-        let registrations = aggregate::run(Arc::clone(&self.0), shutdown.clone());
+        let registrations = aggregate::run(Arc::clone(&self.0), shutdown.clone()).boxed();
         let life = shutdown.run_until_cancelled(begin::live(&self.0));
         tokio::join!(definitions, registrations, flows, expiry, life);
     }
