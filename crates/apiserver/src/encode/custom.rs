@@ -3,7 +3,7 @@
 //! The definition may have changed since an object was written, so it is read through the schema of
 //! the version it is stored in, defaults included, and, once it is in the version asked for, through
 //! that one's. Versions that differ by name only are changed here; a webhook that knows better is
-//! asked by [`crate::crd::convert`].
+//! asked by `crate::crd::convert`.
 
 use kubewright_apimachinery::gvk::GroupVersionKind;
 use kubewright_apimachinery::json;
