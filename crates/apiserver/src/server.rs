@@ -177,16 +177,15 @@ impl Server {
     /// flow control, lets Events expire, says that it lives. Returns when everything it started has
     /// ended.
     pub async fn run(&self, shutdown: CancellationToken) {
-        // Boxed, since the compiler gives up on types that are nested as deep as these.
-        let definitions = crd::life::run(Arc::clone(&self.0), shutdown.clone()).boxed();
-        let flows = flow::upkeep::run(Arc::clone(&self.0), shutdown.clone()).boxed();
+        let definitions = crd::life::run(Arc::clone(&self.0), shutdown.clone());
+        let flows = flow::upkeep::run(Arc::clone(&self.0), shutdown.clone());
         let expiry = async {
             tokio::select! {
                 error = self.0.store.run_expiry() => tracing::warn!(%error, "nothing expires"),
                 () = shutdown.cancelled() => {}
             }
         };
-        let registrations = aggregate::run(Arc::clone(&self.0), shutdown.clone()).boxed();
+        let registrations = aggregate::run(Arc::clone(&self.0), shutdown.clone());
         let life = shutdown.run_until_cancelled(begin::live(&self.0));
         tokio::join!(definitions, registrations, flows, expiry, life);
     }
@@ -345,7 +344,8 @@ impl Inner {
     ) -> Result<(), Refusal> {
         let (user, warnings) = (User::apiserver(), Warnings::default());
         let write = self.write(&user, &warnings, resource, options);
-        Write { name, part, ..write }.update(revise).await.map(drop)
+        // Boxed, as below, since the compiler gives up on types that are nested too deep.
+        Box::pin(Write { name, part, ..write }.update(revise)).await.map(drop)
     }
 
     /// Creates an object of which the server itself is the owner.
@@ -356,7 +356,8 @@ impl Inner {
         object: Value,
     ) -> Result<(), Refusal> {
         let (user, warnings) = (User::apiserver(), Warnings::default());
-        self.write(&user, &warnings, resource, options).create(object).await.map(drop)
+        let write = self.write(&user, &warnings, resource, options);
+        Box::pin(write.create(object)).await.map(drop)
     }
 
     /// Deletes an object of which the server itself is the owner.
@@ -378,7 +379,7 @@ impl Inner {
             whose: Whose::Client,
             deadline: admission::deadline(None),
         };
-        delete.run(name).await.map(drop)
+        Box::pin(delete.run(name)).await.map(drop)
     }
 
     /// A write of the server's own.

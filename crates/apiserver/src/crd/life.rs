@@ -366,7 +366,7 @@ async fn delete_object(
         whose: Whose::Server,
         deadline: admission::deadline(None),
     };
-    match delete.run(name).await {
+    match Box::pin(delete.run(name)).await {
         Ok(_) => Ok(()),
         Err(refusal) if refusal.code == 404 => Ok(()),
         Err(refusal) => Err(refusal),
