@@ -206,7 +206,8 @@ impl Server {
         let accept = Accept::of(&parts.headers, parts.uri.query().unwrap_or_default());
         let observed = Observed::begin(&self.0.metrics);
         // A request that fails half-way leaves nothing that others see.
-        let responding = AssertUnwindSafe(self.0.respond(parts, body, &accept, &observed));
+        let responding =
+            AssertUnwindSafe(Box::pin(self.0.respond(parts, body, &accept, &observed)));
         let response = match responding.catch_unwind().await {
             Ok(Ok(response)) => response,
             Ok(Err(refusal)) => encode::failure(&refusal, accept.failure()),

@@ -88,11 +88,12 @@ impl Policies {
             denials: Vec::new(),
         };
         for hook in hooks.iter() {
-            round.change_by(hook).await?;
+            // Boxed, so that requests without policies do not carry it along.
+            Box::pin(round.change_by(hook)).await?;
         }
         let Round { versions, last, is_changed, denials, .. } = round;
         if let Some(seen) = last.map(|at| &versions[at]).filter(|seen| seen.is_patched) {
-            *object = seen.in_version_of(attributes, object).await?;
+            *object = Box::pin(seen.in_version_of(attributes, object)).await?;
         }
         rounds.left = Some(object.clone());
         rounds.is_second = true;
