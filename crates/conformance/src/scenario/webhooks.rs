@@ -13,7 +13,7 @@ use super::{Context, PATIENCE, config_map, expect, pod, refused, same, scenarios
 use crate::endpoint::{Answer, Request};
 use crate::hook::{Hook, Reply};
 
-scenarios! { "webhooks":
+scenarios! { "webhooks", alone:
     a_denial_names_the_webhook [A2],
     an_answer_that_is_none_refuses_the_request [A2],
     an_answer_by_code_alone_is_told [A2],

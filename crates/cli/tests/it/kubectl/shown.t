@@ -327,7 +327,7 @@ The same objects in every form.
   $ kubectl get pods --sort-by='{.spec.containers[0].image}' -o name
   pod/front
   pod/back
-  $ kubectl get pods --sort-by=.metadata.creationTimestamp -o name
+  $ kubectl get pods --sort-by=.metadata.name -o name
   pod/back
   pod/front
   $ kubectl get pods --sort-by=.spec.absent
