@@ -20,6 +20,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, Uri, header};
+use http_body::Body as _;
 use http_body_util::{BodyExt as _, Full, Limited};
 use serde_json::Value;
 
@@ -166,15 +167,27 @@ impl Line {
         {
             request.headers_mut().insert(header::HOST, host);
         }
-        // A server may hang up on a connection that nobody used; that is no answer to the request.
+        // A server may hang up on a connection that nobody used; that is no answer to the request,
+        // which is made once more if that is possible.
+        let again = request.body().is_end_stream().then(|| {
+            let mut again = Request::new(());
+            *again.method_mut() = request.method().clone();
+            *again.uri_mut() = request.uri().clone();
+            *again.headers_mut() = request.headers().clone();
+            again
+        });
         while let Some(mut wire) = self.idle.take() {
             if !wire.is_ready().await {
                 continue;
             }
             match wire.exchange(request).await {
                 Ok(answer) => return Ok(answer.map(|body| Answer::new(body, wire, &self.idle))),
-                Err((_, Some(unsent))) => request = unsent,
-                Err((cause, None)) => return Err(cause.into()),
+                Err((cause, unsent)) => {
+                    match unsent.or_else(|| again.clone().map(wire::Sent::bare)) {
+                        Some(unsent) => request = unsent,
+                        None => return Err(cause.into()),
+                    }
+                }
             }
         }
         let mut wire = self.connect().await?;

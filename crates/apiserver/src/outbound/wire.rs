@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures::future::{BoxFuture, poll_fn};
 use http::{Request, Response};
 use http_body::{Body, Frame, SizeHint};
+use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::upgrade::Upgraded;
@@ -175,6 +176,11 @@ impl Body for Answer {
 }
 
 impl Sent {
+    /// A request that brings nothing.
+    pub(super) fn bare(request: Request<()>) -> Request<Self> {
+        request.map(|()| Sent::of(Full::<Bytes>::default()))
+    }
+
     pub(super) fn of<B>(body: B) -> Self
     where
         B: Body<Data = Bytes> + Send + 'static,
