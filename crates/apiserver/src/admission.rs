@@ -7,6 +7,7 @@
 //! them: what it charges would be charged in vain if somebody else refused.
 
 mod certificates;
+mod criteria;
 mod default_class;
 pub(crate) mod expression;
 mod limit_ranger;
@@ -21,6 +22,7 @@ mod protection;
 mod quota;
 mod runtime_class;
 mod service_account;
+mod shown;
 mod tolerations;
 mod topology_labels;
 mod volume_resize;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
+use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,7 +23,7 @@ const SCENARIO_MAX: Duration = Duration::from_secs(120);
 pub struct Verdict {
     passed: usize,
     /// What failed, a line for each.
-    failed: Vec<String>,
+    failed: Vec<(Scenario, String)>,
     /// Failed as expected.
     skipped: usize,
 }
@@ -39,7 +40,7 @@ impl fmt::Display for Verdict {
         if self.skipped > 0 {
             write!(f, ", {} skipped", self.skipped)?;
         }
-        self.failed.iter().try_for_each(|line| write!(f, "\n{line}"))
+        self.failed.iter().try_for_each(|(_, line)| write!(f, "\n{line}"))
     }
 }
 
@@ -58,13 +59,23 @@ pub fn expected_failures(target: &str) -> Result<BTreeSet<String>> {
     Ok(names)
 }
 
+/// How scenarios are run.
+#[derive(Debug, Clone, Copy)]
+pub struct Manner {
+    /// So many at once.
+    pub jobs: usize,
+    /// What fails is run once more, alone; what fails twice is wrong. For servers on machines that
+    /// are busy with other things.
+    pub is_patient: bool,
+}
+
 /// Runs every scenario that matches, a line for each. An expected failure that passes is a
 /// failure: the list must be made shorter.
 pub async fn run(
     endpoint: &Endpoint,
     filter: Option<&str>,
     expected: &BTreeSet<String>,
-    jobs: usize,
+    manner: Manner,
 ) -> Result<Verdict> {
     let chosen: Vec<Scenario> =
         scenario::all().into_iter().filter(|scenario| scenario.matches(filter)).collect();
@@ -74,8 +85,13 @@ pub async fn run(
     let (alone, together): (Vec<_>, Vec<_>) =
         chosen.into_iter().partition(|scenario| scenario.alone);
     let mut verdict = Verdict::default();
-    verdict.hear(endpoint, together, expected, jobs).await?;
+    verdict.hear(endpoint, together, expected, manner.jobs).await?;
     verdict.hear(endpoint, alone, expected, 1).await?;
+    if manner.is_patient {
+        let failed = mem::take(&mut verdict.failed);
+        let again = failed.into_iter().map(|(scenario, _)| scenario).collect();
+        verdict.hear(endpoint, again, expected, 1).await?;
+    }
     Ok(verdict)
 }
 
@@ -115,7 +131,7 @@ impl Verdict {
             match (outcome.is_ok(), expected.contains(name)) {
                 (true, false) => self.passed += 1,
                 (false, true) => self.skipped += 1,
-                _ => self.failed.push(line),
+                _ => self.failed.push((scenario, line)),
             }
         }
         Ok(())

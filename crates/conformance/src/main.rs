@@ -28,6 +28,9 @@ enum Command {
         /// How many scenarios to run at once.
         #[arg(long, default_value_t = 8)]
         jobs: usize,
+        /// Run what fails once more, alone: what fails twice is wrong.
+        #[arg(long)]
+        patient: bool,
     },
     /// Print every scenario with the api-surface ids it proves.
     List,
@@ -59,10 +62,11 @@ async fn main() -> ExitCode {
 
 async fn run(command: Command) -> Result<ExitCode> {
     match command {
-        Command::Run { target, filter, jobs } => {
+        Command::Run { target, filter, jobs, patient } => {
             let endpoint = Endpoint::from_kubeconfig().await?;
             let expected = judge::expected_failures(&target)?;
-            let verdict = judge::run(&endpoint, filter.as_deref(), &expected, jobs).await?;
+            let manner = judge::Manner { jobs, is_patient: patient };
+            let verdict = judge::run(&endpoint, filter.as_deref(), &expected, manner).await?;
             println!("{verdict}");
             Ok(if verdict.is_pass() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }

@@ -49,7 +49,7 @@ use serde_json::{Value, json};
 use crate::crd;
 use crate::endpoint::{Answer, Endpoint, Request, Watch};
 
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Scenario {
     /// The claim, as a path: `writes::a_name_must_be_given`.
     pub name: &'static str,

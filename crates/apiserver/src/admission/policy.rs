@@ -7,12 +7,10 @@
 //! a look at the store.
 
 mod changing;
-mod criteria;
 mod judging;
 mod mutator;
 mod params;
 mod permission;
-mod seen;
 mod source;
 mod validator;
 
@@ -23,13 +21,13 @@ use std::sync::Arc;
 
 use kubewright_apimachinery::gvk::GroupResource;
 use kubewright_apimachinery::status::{Cause, Reason, Status};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub(super) use self::changing::Rounds;
-use self::criteria::Aspect;
 use self::mutator::Mutator;
 use self::source::{Binding, Policy, Source};
 use self::validator::Validator;
+use super::criteria::Aspect;
 use super::expression::request;
 use super::{Attributes, PluginSet};
 use crate::authz::Authorizer;
@@ -147,7 +145,7 @@ impl Policies {
         };
         let found = self.store.get(&format!("/registry/namespaces/{name}"));
         match found.and_then(|rev| index::object(&rev)) {
-            Some(namespace) => Ok(seen::namespace(namespace)),
+            Some(namespace) => Ok(visible(namespace)),
             None => Err(Box::new(Status::not_found(&GroupResource::new("", "namespaces"), name))),
         }
     }
@@ -196,4 +194,16 @@ fn add_cause(status: &mut Status, message: String) {
 fn is_exempt(attributes: &Attributes<'_>) -> bool {
     let gvr = &attributes.resource.gvr;
     EXEMPT.contains(&(gvr.group.as_str(), gvr.resource.as_str()))
+}
+
+/// What expressions may know of a namespace.
+fn visible(mut namespace: Value) -> Value {
+    let mut metadata = namespace["metadata"].take();
+    if let Some(metadata) = metadata.as_object_mut() {
+        metadata.retain(|field, _| {
+            !matches!(field.as_str(), "selfLink" | "ownerReferences" | "managedFields")
+        });
+    }
+    let (spec, status) = (namespace["spec"].take(), namespace["status"].take());
+    json!({ "metadata": metadata, "spec": spec, "status": status })
 }

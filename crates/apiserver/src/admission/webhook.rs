@@ -8,10 +8,8 @@
 
 mod call;
 mod configuration;
-mod matching;
 mod patch;
 mod review;
-mod shown;
 #[cfg(test)]
 mod tests;
 
@@ -26,12 +24,12 @@ use kubewright_apimachinery::status::Status;
 use serde_json::{Value, json};
 
 use self::configuration::{Configurations, Hook, ReviewVersion};
-use self::matching::Aspect;
 use self::review::{JSON_PATCH, Verdict};
-use self::shown::Shown;
+use super::criteria::Aspect;
 use super::expression::conditions::Matched;
 use super::expression::request::describe;
 use super::expression::{Asker, NOTHING, Subject};
+use super::shown::{self, Shown};
 use super::{Attributes, Plugin, PluginSet};
 use crate::authz::Authorizer;
 use crate::catalog::Catalog;
@@ -174,7 +172,9 @@ impl Webhooks {
             Some(shown) => shown.object.as_ref(),
             None => object,
         };
-        let Some(aspect) = hook.aspect(&self.store, attributes, current)? else { return Ok(()) };
+        let Some(aspect) = hook.criteria.aspect(&self.store, attributes, current)? else {
+            return Ok(());
+        };
         let shown = show(shown, attributes, object, &aspect.gvk).await?;
         if !self.meets_conditions(hook, attributes, &aspect, shown)? {
             return Ok(());
@@ -245,7 +245,7 @@ impl Webhooks {
         let mut patched = patch::apply(resource, gvk, object, &patch).map_err(Failed::Refused)?;
         let is_changed = !patch::is_same(resource, gvk, object, &patched);
         note.patch(&wanted.bytes);
-        patch::default(resource, gvk, &mut patched);
+        shown::default(resource, gvk, &mut patched);
         shown.object = Some(patched);
         shown.is_patched = true;
         Ok(is_changed)
@@ -276,7 +276,9 @@ impl Webhooks {
         let mut wanted: Vec<(&Hook, Aspect)> = Vec::new();
         let mut versions: HashMap<GroupVersionKind, Shown> = HashMap::new();
         for hook in hooks {
-            let Some(aspect) = hook.aspect(&self.store, attributes, object)? else { continue };
+            let Some(aspect) = hook.criteria.aspect(&self.store, attributes, object)? else {
+                continue;
+            };
             if !versions.contains_key(&aspect.gvk) {
                 let shown = Shown::new(attributes, object, &aspect.gvk).await?;
                 versions.insert(aspect.gvk.clone(), shown);
@@ -350,8 +352,8 @@ impl Webhooks {
         let options = attributes.options.tree(attributes.operation);
         let request = describe(attributes, &aspect.gvr, &aspect.gvk, Some(&options));
         let subject = Subject {
-            object: shown.object.as_ref().unwrap_or(&NOTHING),
-            old: shown.old.as_ref().unwrap_or(&NOTHING),
+            object: shown.object(),
+            old: shown.old(),
             request: &request,
             namespace: &NOTHING,
             params: &NOTHING,

@@ -9,7 +9,7 @@ use kubewright_conformance::judge;
 use crate::server::{self, Upstream};
 
 /// Scenarios at a time: some of them wait for most of theirs.
-const JOBS: usize = 8;
+const MANNER: judge::Manner = judge::Manner { jobs: 8, is_patient: false };
 
 #[tokio::test]
 async fn the_program_passes_every_scenario_on_disk() {
@@ -34,6 +34,6 @@ async fn check(home: &Path, args: &[&str]) {
     let (_program, _) = server::up(home, "judged", &all);
     let endpoint = Endpoint::from_file(&kubeconfig).await.expect("a kubeconfig");
     let expected = judge::expected_failures("kubewright").expect("a list");
-    let verdict = judge::run(&endpoint, None, &expected, JOBS).await.expect("a verdict");
+    let verdict = judge::run(&endpoint, None, &expected, MANNER).await.expect("a verdict");
     assert!(verdict.is_pass(), "{verdict}");
 }

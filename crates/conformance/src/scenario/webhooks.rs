@@ -921,7 +921,9 @@ async fn a_pod_that_goes_at_once_is_reviewed_going_and_gone(cx: Context) -> Resu
         expect(&cx.send(Request::delete(target)).await?, 200)?;
         let is_marked =
             |request: &Value| !text(request, "/oldObject/metadata/deletionTimestamp").is_empty();
-        let marks: Vec<bool> = seen(&hook, "web").iter().map(is_marked).collect();
+        let mut marks: Vec<bool> = seen(&hook, "web").iter().map(is_marked).collect();
+        // A server whose copy of the pod was an old one asks again about the new one.
+        marks.dedup();
         same("marked", &json!(marks), json!([false, true]))
     })
     .await

@@ -6,12 +6,12 @@ use kubewright_apimachinery::gvk::GroupVersionKind;
 use kubewright_apimachinery::status::Reason;
 use serde_json::Value;
 
-use super::criteria::Aspect;
 use super::mutator::{Mutator, Unchanged};
-use super::seen::Seen;
 use super::source::{Binding, Hook, Policy};
 use super::{Denial, Policies, add_cause, is_exempt};
+use crate::admission::criteria::Aspect;
 use crate::admission::expression::{Asker, NOTHING, Subject};
+use crate::admission::shown::{self, Shown};
 use crate::admission::{Attributes, Plugin};
 use crate::meta;
 use crate::refusal::Refusal;
@@ -40,7 +40,7 @@ struct Round<'a> {
     object: &'a Value,
     rounds: &'a mut Rounds,
     /// The object in the versions in which policies have seen it, changed as they wanted.
-    versions: Vec<Seen>,
+    versions: Vec<Shown>,
     /// The version that was seen last.
     last: Option<usize>,
     is_changed: bool,
@@ -92,8 +92,9 @@ impl Policies {
             Box::pin(round.change_by(hook)).await?;
         }
         let Round { versions, last, is_changed, denials, .. } = round;
-        if let Some(seen) = last.map(|at| &versions[at]).filter(|seen| seen.is_patched) {
-            *object = Box::pin(seen.in_version_of(attributes, object)).await?;
+        if let Some(last) = last.map(|at| &versions[at]).filter(|last| last.is_patched) {
+            let gvk = GroupVersionKind::interpret(&*object).unwrap_or_default();
+            *object = Box::pin(shown::convert(attributes.resource, last.object(), &gvk)).await?;
         }
         rounds.left = Some(object.clone());
         rounds.is_second = true;
@@ -137,22 +138,22 @@ impl Round<'_> {
 
     /// The place of the version that a policy sees.
     async fn show(&mut self, policy: &Policy<Mutator>, gvk: &GroupVersionKind) -> Option<usize> {
-        if let Some(at) = self.versions.iter().position(|seen| seen.gvk == *gvk) {
+        if let Some(at) = self.versions.iter().position(|shown| shown.gvk == *gvk) {
             return Some(at);
         }
-        let seen = Seen::new(self.attributes, Some(self.object), gvk).await;
-        let seen = seen.map_err(|refusal| refusal.message.clone());
-        self.versions.push(policy.settle(seen, None, &mut self.denials)?);
+        let shown = Shown::new(self.attributes, Some(self.object), gvk).await;
+        let shown = shown.map_err(|refusal| refusal.message.clone());
+        self.versions.push(policy.settle(shown, None, &mut self.denials)?);
         Some(self.versions.len() - 1)
     }
 
     /// Lets a policy change the object once.
     fn change(&mut self, case: &Case<'_>, param: Option<&Value>) -> Result<(), Refusal> {
         let Case { policy, binding, .. } = *case;
-        let seen = &self.versions[case.version];
+        let shown = &self.versions[case.version];
         let subject = Subject {
-            object: &seen.object,
-            old: seen.old(),
+            object: shown.object(),
+            old: shown.old(),
             request: case.request,
             namespace: case.namespace,
             params: param.unwrap_or(&NOTHING),
@@ -170,7 +171,7 @@ impl Round<'_> {
         if self.rounds.is_second && !self.rounds.again.contains(&invocation) {
             return Ok(());
         }
-        let mut patched = seen.object.clone();
+        let mut patched = shown.object().clone();
         let resource = self.attributes.resource;
         for unchanged in policy.evaluator.change(&subject, resource, case.aspect, &mut patched) {
             match unchanged {
@@ -182,11 +183,11 @@ impl Round<'_> {
             }
         }
         self.last = Some(case.version);
-        if patched != seen.object {
+        if patched != *shown.object() {
             self.is_changed = true;
             self.rounds.ask_again();
-            let seen = &mut self.versions[case.version];
-            (seen.object, seen.is_patched) = (patched, true);
+            let shown = &mut self.versions[case.version];
+            (shown.object, shown.is_patched) = (Some(patched), true);
         }
         if policy.evaluator.is_reinvocable {
             self.rounds.asked.insert(invocation);

@@ -4,11 +4,11 @@ use kubewright_apimachinery::json;
 use kubewright_apimachinery::status::Reason;
 use serde_json::{Value, json};
 
-use super::seen::Seen;
 use super::source::{Binding, Hook, Policy};
 use super::validator::{Annotation, Decision, Validator};
 use super::{Denial, Policies, add_cause, is_exempt};
 use crate::admission::expression::{Asker, NOTHING, Subject};
+use crate::admission::shown::Shown;
 use crate::admission::{Attributes, Plugin};
 use crate::refusal::Refusal;
 
@@ -52,7 +52,7 @@ impl Policies {
         let Some(aspect) = self.aspect(policy, attributes, object, denials) else { return Ok(()) };
         let asker = Asker::new(&self.authorizer, attributes);
         let request = self.describe(attributes, &aspect);
-        let mut seen = None;
+        let mut shown = None;
         let mut annotations: Vec<(String, Vec<String>)> = Vec::new();
         for binding in &hook.bindings {
             let found = self.params_of(policy, binding, attributes, object).await;
@@ -60,18 +60,21 @@ impl Policies {
             if params.is_empty() {
                 continue;
             }
-            if seen.is_none() {
-                let shown = Seen::new(attributes, object, &aspect.gvk).await;
-                let shown = shown.map_err(|why| format!("failed to convert object version: {why}"));
-                let Some(shown) = policy.settle(shown, Some(binding), denials) else { continue };
-                seen = Some(shown);
-            }
-            let Some(seen) = &seen else { continue };
+            let shown = match &shown {
+                Some(shown) => shown,
+                None => {
+                    let made = Shown::new(attributes, object, &aspect.gvk).await;
+                    let made =
+                        made.map_err(|why| format!("failed to convert object version: {why}"));
+                    let Some(made) = policy.settle(made, Some(binding), denials) else { continue };
+                    shown.insert(made)
+                }
+            };
             let namespace = self.namespace(attributes)?;
             for param in &params {
                 let subject = Subject {
-                    object: seen.object(),
-                    old: seen.old(),
+                    object: shown.object(),
+                    old: shown.old(),
                     request: &request,
                     namespace: &namespace,
                     params: param.as_ref().unwrap_or(&NOTHING),

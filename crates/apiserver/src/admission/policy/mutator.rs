@@ -5,16 +5,15 @@ use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::cel::{Large, Named, Val};
 use kubewright_apimachinery::gvk::GroupVersionKind;
 use kubewright_apimachinery::patch::json as json_patch;
-use kubewright_apimachinery::schema;
 use kubewright_apimachinery::status::Status;
 use serde_json::Value;
 
-use super::criteria::Aspect;
+use super::source;
+use crate::admission::criteria::Aspect;
 use crate::admission::expression::conditions::{Conditions, Matched};
-use crate::admission::expression::{Budget, Compiled, Environment, Subject, Wants, compile_named};
-use crate::admission::{items, text};
+use crate::admission::expression::{Budget, Compiled, Environment, Subject, Wants};
+use crate::admission::{items, shown, text};
 use crate::draft::identity;
-use crate::kinds;
 use crate::refusal::Refusal;
 use crate::resource::{Origin, Resource};
 
@@ -44,11 +43,7 @@ impl Mutator {
     /// Compiles the spec of a policy.
     pub(super) fn compile(spec: &Value) -> Self {
         let mut environment = Environment::new(spec["paramKind"].is_object()).with_variables();
-        let variables: Vec<(&str, &str)> = items(&spec["variables"])
-            .iter()
-            .map(|variable| (text(&variable["name"]), text(&variable["expression"])))
-            .collect();
-        let variables = compile_named(&variables, &mut environment);
+        let variables = source::variables(spec, &mut environment);
         let compile = |mutation: &Value, field: &str, wants| {
             Compiled::new(text(&mutation[field]["expression"]), wants, &environment)
         };
@@ -88,7 +83,7 @@ impl Mutator {
             let subject = Subject { object: &current, ..*subject };
             match self.change_by(mutation, &subject, resource, &aspect.gvk) {
                 Ok(mut changed) => {
-                    default(resource, &aspect.gvk, &mut changed);
+                    shown::default(resource, &aspect.gvk, &mut changed);
                     *object = changed;
                 }
                 Err(refused @ Unchanged::Refused(_)) => {
@@ -179,22 +174,4 @@ fn read(object: Value, resource: &Resource, gvk: &GroupVersionKind) -> Result<Va
     let mut object = decoded.value;
     identity::label(&mut object, gvk);
     Ok(object)
-}
-
-/// Fills in what a change left out.
-fn default(resource: &Resource, gvk: &GroupVersionKind, object: &mut Value) {
-    match &resource.origin {
-        Origin::Builtin(_) => {
-            if let Some(rules) = kinds::rules(&gvk.group, &gvk.kind) {
-                (rules.default)(object);
-            }
-        }
-        Origin::Custom(custom) => {
-            let mut versions = custom.definition.versions().iter();
-            let version = versions.find(|version| version.name == gvk.version);
-            if let Some(schema) = version.and_then(|version| version.open_api_v3_schema()) {
-                schema::default(object, schema);
-            }
-        }
-    }
 }

@@ -6,7 +6,7 @@ use kubewright_apimachinery::gvk::GroupVersionKind;
 use kubewright_apimachinery::selector::label::Selector;
 use serde_json::Value;
 
-use super::criteria::selector;
+use crate::admission::criteria::selector;
 use crate::admission::text;
 use crate::catalog::Catalog;
 use crate::index::{Store, Stored};

@@ -2,12 +2,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use kubewright_apimachinery::cel::Named;
 use kubewright_apimachinery::gvk::{GroupVersion, GroupVersionKind};
 use kubewright_store::{Key, Range, Revision};
 use serde_json::Value;
 
-use super::criteria::Criteria;
 use super::params::Wanted;
+use crate::admission::criteria::Criteria;
+use crate::admission::expression::{Environment, compile_named};
 use crate::admission::{items, text};
 use crate::index::{self, Index, Store};
 use crate::meta;
@@ -130,7 +132,7 @@ impl<E> Source<E> {
         });
         Policy {
             name: meta::text(object, "name").to_owned(),
-            criteria: Criteria::read(&spec["matchConstraints"]),
+            criteria: Criteria::of_policy(&spec["matchConstraints"]),
             fails_open: spec["failurePolicy"] == "Ignore",
             param_kind,
             evaluator: (self.compile)(spec),
@@ -146,7 +148,7 @@ impl Binding {
         Binding {
             name: meta::text(object, "name").to_owned(),
             policy: text(&spec["policyName"]).to_owned(),
-            criteria: matches.is_object().then(|| Criteria::read(matches)),
+            criteria: matches.is_object().then(|| Criteria::of_policy(matches)),
             params: params.is_object().then(|| Wanted::read(params)),
             actions: items(&spec["validationActions"])
                 .iter()
@@ -154,4 +156,13 @@ impl Binding {
                 .collect(),
         }
     }
+}
+
+/// The variables of a policy, each compiled with those before it.
+pub(super) fn variables(spec: &Value, environment: &mut Environment) -> Vec<Named> {
+    let named: Vec<(&str, &str)> = items(&spec["variables"])
+        .iter()
+        .map(|variable| (text(&variable["name"]), text(&variable["expression"])))
+        .collect();
+    compile_named(&named, environment)
 }

@@ -4,10 +4,9 @@ use kubewright_apimachinery::cel::{Named, Val};
 use kubewright_apimachinery::status::Reason;
 use serde_json::Value;
 
+use super::source;
 use crate::admission::expression::conditions::{Conditions, Matched};
-use crate::admission::expression::{
-    Budget, Compiled, Environment, OutOfBudget, Subject, Wants, compile_named,
-};
+use crate::admission::expression::{Budget, Compiled, Environment, OutOfBudget, Subject, Wants};
 use crate::admission::{items, text};
 
 /// How long a message may be that an expression makes.
@@ -51,11 +50,7 @@ impl Validator {
     /// Compiles the spec of a policy.
     pub(super) fn compile(spec: &Value) -> Self {
         let mut environment = Environment::new(spec["paramKind"].is_object()).with_variables();
-        let variables: Vec<(&str, &str)> = items(&spec["variables"])
-            .iter()
-            .map(|variable| (text(&variable["name"]), text(&variable["expression"])))
-            .collect();
-        let variables = compile_named(&variables, &mut environment);
+        let variables = source::variables(spec, &mut environment);
         let plain = environment.without_authorizer();
         let validation = |validation: &Value| Validation {
             expression: Compiled::new(text(&validation["expression"]), Wants::Bool, &environment),

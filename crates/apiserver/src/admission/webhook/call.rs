@@ -14,10 +14,10 @@ use uuid::Uuid;
 
 use super::Failed;
 use super::configuration::{Hook, ReviewVersion, Role};
-use super::matching::Aspect;
 use super::review::{self, Verdict};
-use super::shown::Shown;
 use crate::admission::Attributes;
+use crate::admission::criteria::Aspect;
+use crate::admission::shown::Shown;
 use crate::outbound::ConfigError;
 
 /// How much a webhook may answer. Upstream reads on for ever; what can be stored is far less.

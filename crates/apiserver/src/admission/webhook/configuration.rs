@@ -3,11 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use kubewright_apimachinery::selector::label::{LabelSelector, Selector};
 use kubewright_store::{Key, Rev, Revision};
 use serde_json::Value;
 
-use super::matching::Rule;
+use crate::admission::criteria::Criteria;
 use crate::admission::expression::Environment;
 use crate::admission::expression::conditions::Conditions;
 use crate::admission::{items, text};
@@ -30,12 +29,8 @@ pub(super) struct Hook {
     pub(super) name: String,
     /// Tells webhooks apart, also those of one name.
     pub(super) id: String,
-    pub(super) rules: Vec<Rule>,
-    /// Whether it also wants what its rules name in another version.
-    pub(super) takes_equivalents: bool,
-    /// An unreadable one is told when somebody asks for the webhook.
-    pub(super) namespaces: Result<Selector, String>,
-    pub(super) objects: Result<Selector, String>,
+    /// What it wants to be asked about.
+    pub(super) criteria: Criteria,
     /// What must be true of a request besides.
     pub(super) conditions: Conditions,
     /// What happens goes on when the webhook gives no verdict.
@@ -151,10 +146,7 @@ impl Hook {
             configuration: configuration.to_owned(),
             name: text(&webhook["name"]).to_owned(),
             id,
-            rules: items(&webhook["rules"]).iter().map(Rule::read).collect(),
-            takes_equivalents: webhook["matchPolicy"] == "Equivalent",
-            namespaces: selector(&webhook["namespaceSelector"]),
-            objects: selector(&webhook["objectSelector"]),
+            criteria: Criteria::of_webhook(webhook),
             conditions: Conditions::compile(&webhook["matchConditions"], &Environment::new(false)),
             fails_open: webhook["failurePolicy"] == "Ignore",
             timeout: seconds.map(Duration::from_secs),
@@ -181,14 +173,4 @@ impl ReviewVersion {
             ReviewVersion::V1beta1 => "v1beta1",
         }
     }
-}
-
-/// Nobody is selected by no selector; a stored webhook has one.
-fn selector(selector: &Value) -> Result<Selector, String> {
-    if selector.is_null() {
-        return Ok(Selector::Nothing);
-    }
-    let selector: LabelSelector =
-        serde_json::from_value(selector.clone()).map_err(|error| error.to_string())?;
-    selector.to_selector().map_err(|error| error.to_string())
 }

@@ -129,21 +129,3 @@ pub(super) fn is_same(resource: &Resource, gvk: &GroupVersionKind, a: &Value, b:
         _ => a == b,
     }
 }
-
-/// Fills in what a patch left out.
-pub(super) fn default(resource: &Resource, gvk: &GroupVersionKind, object: &mut Value) {
-    match &resource.origin {
-        Origin::Builtin(_) => {
-            if let Some(rules) = kinds::rules(&gvk.group, &gvk.kind) {
-                (rules.default)(object);
-            }
-        }
-        Origin::Custom(custom) => {
-            let mut versions = custom.definition.versions().iter();
-            let version = versions.find(|version| version.name == gvk.version);
-            if let Some(schema) = version.and_then(|version| version.open_api_v3_schema()) {
-                schema::default(object, schema);
-            }
-        }
-    }
-}

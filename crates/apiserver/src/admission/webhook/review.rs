@@ -12,10 +12,10 @@ use kubewright_apimachinery::yaml;
 use serde_json::{Value, json};
 
 use super::configuration::{ReviewVersion, Role};
-use super::matching::Aspect;
-use super::shown::Shown;
 use crate::admission::Attributes;
+use crate::admission::criteria::Aspect;
 use crate::admission::expression::request::describe;
+use crate::admission::shown::Shown;
 use crate::draft::{decode_yaml, identity};
 
 const GROUP: &str = "admission.k8s.io";
@@ -53,8 +53,8 @@ pub(super) fn question(
     let options = attributes.options.tree(attributes.operation);
     let mut request = describe(attributes, &aspect.gvr, &aspect.gvk, Some(&options));
     request["uid"] = uid.into();
-    request["object"] = shown.object.clone().unwrap_or_default();
-    request["oldObject"] = shown.old.clone().unwrap_or_default();
+    request["object"] = shown.object().clone();
+    request["oldObject"] = shown.old().clone();
     let api_version = format!("{GROUP}/{}", version.as_str());
     let review = json!({ "kind": KIND, "apiVersion": api_version, "request": request });
     let mut body = json::to_vec(&review);

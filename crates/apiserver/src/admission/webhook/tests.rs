@@ -8,9 +8,9 @@ use kubewright_store::Put;
 use serde_json::{Value, json};
 
 use super::configuration::{Configurations, ReviewVersion, Role};
-use super::matching::Rule;
 use super::review::Verdict;
 use super::{Note, patch, review};
+use crate::admission::criteria::Rule;
 use crate::admission::{Attributes, Operation, Options};
 use crate::index::{self, Store};
 use crate::sample::{resource, store};

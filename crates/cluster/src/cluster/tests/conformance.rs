@@ -10,7 +10,7 @@ use super::config;
 use crate::Clock;
 
 /// Scenarios at a time: some of them wait for most of theirs.
-const JOBS: usize = 8;
+const MANNER: judge::Manner = judge::Manner { jobs: 8, is_patient: false };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_in_memory_passes_every_scenario() {
@@ -21,7 +21,7 @@ async fn a_cluster_in_memory_passes_every_scenario() {
     let endpoint = Endpoint::new(Client::new(admin, "default"), Client::new(anybody, "default"));
 
     let expected = judge::expected_failures("kubewright").expect("a list");
-    let verdict = judge::run(&endpoint, None, &expected, JOBS).await.expect("a verdict");
+    let verdict = judge::run(&endpoint, None, &expected, MANNER).await.expect("a verdict");
     assert!(verdict.is_pass(), "{verdict}");
     cluster.shutdown().await;
 }

@@ -1,12 +1,14 @@
-//! The object of a request as a webhook sees it: in the version that its rules name.
+//! The object of a request as a webhook or a policy sees it: in the version that its rules name.
 
 use kubewright_apimachinery::gvk::GroupVersionKind;
 use kubewright_apimachinery::status::Status;
-use kubewright_apimachinery::{conversion, json};
+use kubewright_apimachinery::{conversion, json, schema};
 use serde_json::Value;
 
-use crate::admission::Attributes;
+use super::Attributes;
+use super::expression::NOTHING;
 use crate::draft::identity;
+use crate::kinds;
 use crate::meta;
 use crate::refusal::Refusal;
 use crate::resource::{Origin, Resource};
@@ -18,7 +20,7 @@ pub(super) struct Shown {
     pub(super) object: Option<Value>,
     /// What is there; None for creates.
     pub(super) old: Option<Value>,
-    /// Whether a webhook has given the object another form.
+    /// Whether somebody has given the object another form.
     pub(super) is_patched: bool,
 }
 
@@ -36,6 +38,16 @@ impl Shown {
             shown.old = Some(convert(attributes.resource, old, gvk).await?);
         }
         Ok(shown)
+    }
+
+    /// What would be there, or nothing.
+    pub(super) fn object(&self) -> &Value {
+        self.object.as_ref().unwrap_or(&NOTHING)
+    }
+
+    /// What is there, or nothing.
+    pub(super) fn old(&self) -> &Value {
+        self.old.as_ref().unwrap_or(&NOTHING)
     }
 }
 
@@ -69,4 +81,22 @@ pub(super) async fn convert(
         }
     }
     Ok(object)
+}
+
+/// Fills in what a change left out.
+pub(super) fn default(resource: &Resource, gvk: &GroupVersionKind, object: &mut Value) {
+    match &resource.origin {
+        Origin::Builtin(_) => {
+            if let Some(rules) = kinds::rules(&gvk.group, &gvk.kind) {
+                (rules.default)(object);
+            }
+        }
+        Origin::Custom(custom) => {
+            let mut versions = custom.definition.versions().iter();
+            let version = versions.find(|version| version.name == gvk.version);
+            if let Some(schema) = version.and_then(|version| version.open_api_v3_schema()) {
+                schema::default(object, schema);
+            }
+        }
+    }
 }

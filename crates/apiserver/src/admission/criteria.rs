@@ -1,4 +1,4 @@
-//! Which requests a policy or a binding is about, and as what it sees them.
+//! Which requests a webhook, a policy or a binding is about, and as what it sees them.
 
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::gvk::{GroupResource, GroupVersionKind, GroupVersionResource};
@@ -6,24 +6,26 @@ use kubewright_apimachinery::selector::label::{LabelSelector, Selector};
 use kubewright_apimachinery::status::Status;
 use serde_json::{Map, Value};
 
-use crate::admission::{Attributes, Operation, items, text};
+use super::{Attributes, Operation, items, text};
 use crate::catalog::Catalog;
 use crate::index::Store;
 use crate::refusal::Refusal;
 use crate::resource::{Origin, Resource};
 
-/// What `matchConstraints` of a policy and `matchResources` of a binding say.
+/// Who is meant, in the words that all of them have in common.
 pub(super) struct Criteria {
-    rules: Vec<Rule>,
+    /// All resources, if there are none.
+    rules: Option<Vec<Rule>>,
     excluded: Vec<Rule>,
     /// Whether rules also mean what they name in other versions.
     takes_equivalents: bool,
+    /// An unreadable one is told when a request comes to it.
     namespaces: Result<Selector, String>,
     objects: Result<Selector, String>,
 }
 
 /// Requests of some kind.
-struct Rule {
+pub(super) struct Rule {
     operations: Vec<String>,
     groups: Vec<String>,
     versions: Vec<String>,
@@ -49,11 +51,21 @@ pub(super) struct Aspect {
 }
 
 impl Criteria {
-    pub(super) fn read(matches: &Value) -> Self {
-        let rules = |field: &str| items(&matches[field]).iter().map(Rule::read).collect();
+    /// What a webhook says.
+    pub(super) fn of_webhook(webhook: &Value) -> Self {
+        Criteria::new(Some(rules(&webhook["rules"])), webhook)
+    }
+
+    /// What `matchConstraints` of a policy or `matchResources` of a binding say.
+    pub(super) fn of_policy(matches: &Value) -> Self {
+        let rules = rules(&matches["resourceRules"]);
+        Criteria::new((!rules.is_empty()).then_some(rules), matches)
+    }
+
+    fn new(rules: Option<Vec<Rule>>, matches: &Value) -> Self {
         Criteria {
-            rules: rules("resourceRules"),
-            excluded: rules("excludeResourceRules"),
+            rules,
+            excluded: self::rules(&matches["excludeResourceRules"]),
             takes_equivalents: matches["matchPolicy"] == "Equivalent",
             namespaces: selector(&matches["namespaceSelector"]),
             objects: selector(&matches["objectSelector"]),
@@ -70,25 +82,22 @@ impl Criteria {
         attributes: &Attributes<'_>,
         object: Option<&Value>,
     ) -> Result<Option<Aspect>, Refusal> {
-        let in_namespace = self.selects_namespace(store, attributes, object);
-        if matches!(in_namespace, Ok(false)) {
-            return Ok(None);
-        }
-        let of_object = self.selects_object(attributes, object);
-        if matches!(of_object, Ok(false)) {
-            return Ok(None);
-        }
+        let aspect = match &self.rules {
+            None => Some(Aspect::of(attributes.resource)),
+            Some(rules) => self.matching(rules, attributes),
+        };
+        let Some(aspect) = aspect else { return Ok(None) };
         if self.matching(&self.excluded, attributes).is_some() {
             return Ok(None);
         }
-        let aspect = match self.rules.is_empty() {
-            true => Some(Aspect::of(attributes.resource)),
-            false => self.matching(&self.rules, attributes),
-        };
-        if aspect.is_some() {
-            in_namespace.and(of_object)?;
+        let in_namespace = self.selects_namespace(store, attributes, object);
+        let of_object = self.selects_object(attributes, object);
+        // Who is not meant need not hear that it could not be told.
+        if matches!(in_namespace, Ok(false)) || matches!(of_object, Ok(false)) {
+            return Ok(None);
         }
-        Ok(aspect)
+        in_namespace.and(of_object)?;
+        Ok(Some(aspect))
     }
 
     /// By rules alone. An earlier rule comes before a later one, but the request as it is comes
@@ -113,7 +122,7 @@ impl Criteria {
         attributes: &Attributes<'_>,
         object: Option<&Value>,
     ) -> Result<bool, Refusal> {
-        let namespace = namespace_or_own(attributes);
+        let namespace = attributes.namespace_or_own();
         let resource = attributes.resource.gvr.resource.as_str();
         if namespace.is_empty() && resource != "namespaces" {
             return Ok(true);
@@ -160,7 +169,7 @@ impl Aspect {
 }
 
 impl Rule {
-    fn read(rule: &Value) -> Self {
+    pub(super) fn read(rule: &Value) -> Self {
         let texts = |field: &str| items(&rule[field]).iter().map(|item| text(item).to_owned());
         let resource = |resource: String| match resource.split_once('/') {
             Some((resource, part)) => (resource.to_owned(), part.to_owned()),
@@ -181,7 +190,7 @@ impl Rule {
     }
 
     /// Whether a request is meant, if it were about this resource.
-    fn matches(&self, attributes: &Attributes<'_>, gvr: &GroupVersionResource) -> bool {
+    pub(super) fn matches(&self, attributes: &Attributes<'_>, gvr: &GroupVersionResource) -> bool {
         let named = |list: &[String], word: &str| list.iter().any(|item| is(item, word));
         let part = attributes.part.unwrap_or_default();
         let mut resources = self.resources.iter();
@@ -197,7 +206,7 @@ impl Rule {
     fn is_in_scope(&self, attributes: &Attributes<'_>, gvr: &GroupVersionResource) -> bool {
         let is_namespace =
             gvr.group.is_empty() && gvr.version == "v1" && gvr.resource == "namespaces";
-        let is_namespaced = !is_namespace && !namespace_or_own(attributes).is_empty();
+        let is_namespaced = !is_namespace && !attributes.namespace_or_own().is_empty();
         match self.scope {
             Scope::All => true,
             Scope::Namespaced => is_namespaced,
@@ -206,14 +215,8 @@ impl Rule {
     }
 }
 
-/// The namespace of a request, which for a namespace is the one that it is about.
-fn namespace_or_own<'a>(attributes: &Attributes<'a>) -> &'a str {
-    let gvr = &attributes.resource.gvr;
-    match attributes.namespace {
-        Some(namespace) => namespace,
-        None if gvr.group.is_empty() && gvr.resource == "namespaces" => attributes.name,
-        None => "",
-    }
+fn rules(rules: &Value) -> Vec<Rule> {
+    items(rules).iter().map(Rule::read).collect()
 }
 
 /// Whether a word of a rule names something.
@@ -267,13 +270,8 @@ fn equivalents(resource: &Resource, part: Option<&str>) -> Vec<Aspect> {
 fn builtin_equivalents(resource: &Resource, part: Option<&str>) -> Vec<Aspect> {
     let rows = builtin::versions().iter().flat_map(|version| &version.resources);
     let same = rows.filter(|row| {
-        let mut known = Catalog::builtin();
-        known.any(|other| {
-            other.prefix == resource.prefix
-                && other.gvr.group == row.group
-                && other.gvr.version == row.version
-                && other.gvr.resource == row.name
-        })
+        let other = Catalog::builtin_resource(row.group, row.version, row.name);
+        other.is_some_and(|other| other.prefix == resource.prefix)
     });
     let aspect = |row: &builtin::Resource| {
         let gvk = match part {
