@@ -4,6 +4,7 @@
 //! objects of a kind, and a [`controller`] that brings both together.
 
 mod backoff;
+mod clock;
 pub mod controller;
 pub mod informer;
 mod key;
@@ -12,6 +13,7 @@ pub mod queue;
 mod random;
 pub mod reconcile;
 
+pub use clock::Clock;
 pub use controller::Controller;
 pub use key::ObjectKey;
 pub use reconcile::{Action, Error, Request};
