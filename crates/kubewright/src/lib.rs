@@ -3,6 +3,7 @@
 //! Layers, each of use alone: a [`queue`] of keys that wait for work, [`informer`]s that know the
 //! objects of a kind, and a [`controller`] that brings both together.
 
+pub mod access;
 mod backoff;
 mod clock;
 pub mod controller;
