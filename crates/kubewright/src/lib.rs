@@ -9,6 +9,7 @@ mod clock;
 pub mod controller;
 pub mod informer;
 mod key;
+pub mod manifest;
 pub mod predicate;
 pub mod queue;
 mod random;

@@ -1,0 +1,108 @@
+//! Writing manifests: as one stream, or as files in a folder.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use kubewright_apimachinery::yaml;
+
+use super::{Manifest, Package, Part};
+
+/// Manifests as one YAML stream, as kubectl takes it.
+pub fn stream(package: &Package, manifests: &[Manifest]) -> String {
+    let documents = manifests.iter().map(|manifest| yaml::to_string(&manifest.object));
+    let documents: Vec<_> = documents.collect();
+    format!("{}{}", mark(package), documents.join("---\n"))
+}
+
+/// Why a folder is not what it should be. What was written until then stays.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    #[error("read {path:?}")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("write {path:?}")]
+    Write { path: PathBuf, source: io::Error },
+}
+
+/// Writes a file for each manifest, samples into a folder `samples` of their own, so that
+/// `kubectl apply -f` of the folder leaves them out. Files of an earlier rendering that nothing
+/// belongs in any more are removed; those of others are left alone, and so are files that would not
+/// change.
+///
+/// # Errors
+/// The folder cannot be read or written.
+pub fn write_folder(
+    package: &Package,
+    manifests: &[Manifest],
+    folder: &Path,
+) -> Result<(), WriteError> {
+    let files = files(package, manifests);
+    for place in [folder.to_owned(), folder.join(SAMPLES)] {
+        for path in rendered_before(package, &place)? {
+            if !files.contains_key(path.strip_prefix(folder).unwrap_or(&path)) {
+                fs::remove_file(&path).map_err(|source| WriteError::Write { path, source })?;
+            }
+        }
+    }
+    for (name, text) in files {
+        let path = folder.join(name);
+        if fs::read_to_string(&path).is_ok_and(|old| old == text) {
+            continue;
+        }
+        let parent = path.parent().unwrap_or(folder);
+        fs::create_dir_all(parent)
+            .and_then(|()| fs::write(&path, text))
+            .map_err(|source| WriteError::Write { path, source })?;
+    }
+    Ok(())
+}
+
+const SAMPLES: &str = "samples";
+
+/// The first line of every file, by which they are known again.
+fn mark(package: &Package) -> String {
+    format!("# Rendered by `{} manifests`; changes are lost.\n", package.name)
+}
+
+/// What is to be in which file.
+pub(super) fn files(package: &Package, manifests: &[Manifest]) -> BTreeMap<PathBuf, String> {
+    let mark = mark(package);
+    manifests
+        .iter()
+        .map(|manifest| {
+            let path = path(package, manifest);
+            (path, format!("{mark}{}", yaml::to_string(&manifest.object)))
+        })
+        .collect()
+}
+
+fn path(package: &Package, manifest: &Manifest) -> PathBuf {
+    let kind = manifest.kind().to_lowercase();
+    let mut file = format!("{kind}-{}", manifest.name());
+    // Objects of the same name in several namespaces are those of an operator that watches several.
+    if let Some(namespace) = manifest.namespace().filter(|&it| it != package.namespace) {
+        file = format!("{file}-{namespace}");
+    }
+    let folder = if manifest.part == Part::Samples { SAMPLES } else { "" };
+    Path::new(folder).join(file + ".yaml")
+}
+
+/// The files in a folder that this operator has rendered.
+fn rendered_before(package: &Package, folder: &Path) -> Result<Vec<PathBuf>, WriteError> {
+    let failed = |source| WriteError::Read { path: folder.to_owned(), source };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mark = mark(package);
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(failed)?.path();
+        let is_yaml = path.extension().is_some_and(|extension| extension == "yaml");
+        if is_yaml && fs::read_to_string(&path).is_ok_and(|text| text.starts_with(&mark)) {
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
