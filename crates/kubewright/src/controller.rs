@@ -1,91 +1,180 @@
-//! From changes to reconciles.
+//! A controller: which objects it brings about, what it looks at, and how.
 //!
-//! A [`Controller`] turns what its informers tell into keys of a queue, and lets a few reconciles
-//! at a time work on them, never two on one key. One that fails, panics or takes too long is tried
-//! again, later each time, and harms no other.
+//! It is declared as types and run by an operator: it holds no connection and
+//! no objects until then, and can be run again after it has ended.
 
-mod worker;
+mod round;
+mod source;
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use kube::Resource;
+use futures::future::BoxFuture;
+use kube::Client;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tracing::error;
 
-use crate::informer::{Change, Informer, NotReady, Object, Subscription};
+use self::round::Round;
+use self::source::{Owned, Read, Watch, Watched};
+use crate::access::Access;
+use crate::cache::Cache;
+use crate::clock::Clock;
+use crate::context::{Context, Informers, Kind, Site, is_namespaced};
+use crate::control_loop::ControlLoop;
+use crate::event::Recorder;
+use crate::informer::{Informer, NotReady, Object, Scope};
 use crate::key::ObjectKey;
+use crate::metrics::Metrics;
 use crate::predicate::Predicate;
-use crate::queue::{Add, Cause, Queue};
-use crate::reconcile::{Action, Error, Request};
+use crate::queue::{Add, Queue};
+use crate::random;
+use crate::reconcile::{Action, Error};
 
-use self::worker::Worker;
+/// Everything is looked at again so often, give or take a tenth, whether or not it has changed.
+const RESYNC: Duration = Duration::from_secs(10 * 60 * 60);
+/// What is looked at only to be sure is less urgent than what happens.
+const RESYNC_PRIORITY: i32 = -100;
 
-/// What was there before anybody looked is less urgent than what happens.
-const INITIAL_PRIORITY: i32 = -100;
-/// How long informers may take to be ready.
-const SYNC_MAX: Duration = Duration::from_secs(120);
+/// Brings about what objects of a kind say.
+///
+/// It is given an object as it is, not what happened to it, and may be given it again at any time.
+pub trait Reconciler<K>: Send + Sync + 'static {
+    /// Brings about what an object says. What is changed in `object`, its status above all, is
+    /// written when this ends, also with an error; if nothing is changed, nothing is written.
+    fn reconcile(
+        &self,
+        object: &mut K,
+        ctx: &Context,
+    ) -> impl Future<Output = Result<Action, Error>> + Send;
 
-/// A controller of the objects of one kind.
-pub struct Controller<K: Object> {
-    name: Arc<str>,
-    primary: Informer<K>,
-    queue: Arc<Queue<ObjectKey>>,
-    predicate: Option<Predicate<K>>,
-    /// Each begins to listen to an informer, once it is ready.
-    others: Vec<Box<dyn Listen>>,
-    at_once: usize,
-    deadline: Option<Duration>,
+    /// Takes back what an object that is being deleted has brought about and that does not go by
+    /// itself. The object goes when this is [`Action::Done`]. Only asked of controllers with a
+    /// [finalizer](Controller::finalizer).
+    fn cleanup(
+        &self,
+        object: &mut K,
+        ctx: &Context,
+    ) -> impl Future<Output = Result<Action, Error>> + Send {
+        let _ = (object, ctx);
+        async { Ok(Action::Done) }
+    }
+
+    /// Hears that an object is gone.
+    fn gone(&self, key: &ObjectKey) {
+        let _ = key;
+    }
 }
 
-/// Adds keys to the queue of a controller from outside: whatever happens, wherever.
+/// A controller of the objects of kind `K`.
+pub struct Controller<K: Kind, R> {
+    name: Arc<str>,
+    reconciler: Arc<R>,
+    finalizer: Option<Arc<str>>,
+    labels: Option<String>,
+    predicate: Option<Predicate<K>>,
+    at_once: usize,
+    deadline: Option<Duration>,
+    resync: Duration,
+    watches: Vec<Box<dyn Watch<K>>>,
+    accesses: Vec<Access>,
+    slot: Slot,
+}
+
+/// Has objects of a controller looked at, whatever happens wherever. A clone is another handle.
 #[derive(Clone)]
 pub struct Trigger {
     source: Arc<str>,
-    queue: Arc<Queue<ObjectKey>>,
+    slot: Slot,
 }
 
-impl<K: Object> Controller<K> {
-    /// A controller that reconciles the objects of `primary` when they change.
-    pub fn new(name: &str, primary: &Informer<K>) -> Self {
+/// The queue of a controller while it runs.
+type Slot = Arc<Mutex<Weak<Queue<ObjectKey>>>>;
+
+/// What a controller is run with.
+#[derive(Clone)]
+pub struct Surroundings {
+    pub client: Client,
+    pub cache: Cache,
+    pub recorder: Recorder,
+    pub clock: Clock,
+    pub metrics: Arc<Metrics>,
+    /// The only namespace that is looked at; none for all.
+    pub namespace: Option<String>,
+    /// How long informers may take before it is told that they are not ready.
+    pub sync_max: Duration,
+}
+
+impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
+    /// A controller whose name is in its logs and metrics, and owns the fields it sets.
+    pub fn new(name: &str, reconciler: R) -> Self {
         Controller {
             name: name.into(),
-            primary: primary.clone(),
-            queue: Arc::default(),
+            reconciler: Arc::new(reconciler),
+            finalizer: None,
+            labels: None,
             predicate: None,
-            others: Vec::new(),
             at_once: 1,
             deadline: None,
+            resync: RESYNC,
+            watches: Vec::new(),
+            accesses: vec![Access::reconciled::<K>()],
+            slot: Slot::default(),
         }
     }
 
-    /// Reconciles objects only when a change of theirs matters.
+    /// Objects do not go before [`Reconciler::cleanup`] is done. The finalizer has the form
+    /// `example.com/name`.
+    pub fn finalizer(self, finalizer: &str) -> Self {
+        Controller { finalizer: Some(finalizer.into()), ..self }
+    }
+
+    /// Makes children of kind `T`: their owner is reconciled when they change.
+    pub fn owns<T: Kind>(mut self) -> Self {
+        self.accesses.push(Access::owned::<T>());
+        self.watches.push(Box::new(Owned::<T>::default()));
+        self
+    }
+
+    /// Looks at objects of kind `T`. Their changes alone lead to nothing.
+    pub fn reads<T: Kind>(mut self) -> Self {
+        self.accesses.push(Access::read::<T>());
+        self.watches.push(Box::new(Read::<T>::default()));
+        self
+    }
+
+    /// Looks at objects of kind `T`, and reconciles those that `map` gives when one changes, as it
+    /// was and as it is.
+    pub fn watches<T: Kind>(
+        mut self,
+        map: impl Fn(&T) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) -> Self {
+        self.accesses.push(Access::read::<T>());
+        self.watches.push(Box::new(Watched::<T>::new(map)));
+        self
+    }
+
+    /// May do something else: what it does through the client alone.
+    pub fn may(mut self, access: Access) -> Self {
+        self.accesses.push(access);
+        self
+    }
+
+    /// Leaves alone the objects whose labels are not so.
+    pub fn labelled(self, selector: &str) -> Self {
+        Controller { labels: Some(selector.to_owned()), ..self }
+    }
+
+    /// Reconciles objects only when a change of theirs matters. Without this, every change does
+    /// that the controller has not made itself.
     pub fn when(self, predicate: Predicate<K>) -> Self {
         Controller { predicate: Some(predicate), ..self }
     }
 
-    /// Reconciles objects also when those that they control change.
-    pub fn owns<C: Object>(self, children: &Informer<C>) -> Self
-    where
-        K: Resource<DynamicType = ()>,
-    {
-        self.watches(children, |child: &C| controlled_by::<K>(child).into_iter().collect())
-    }
-
-    /// Reconciles the objects that `map` gives for each object that changes, as it was and as it
-    /// is.
-    pub fn watches<C: Object>(
-        mut self,
-        others: &Informer<C>,
-        map: impl Fn(&C) -> Vec<ObjectKey> + Send + Sync + 'static,
-    ) -> Self {
-        self.others.push(Box::new(Mapped { informer: others.clone(), map: Arc::new(map) }));
-        self
-    }
-
-    /// How many reconciles may run at a time. One, unless said otherwise.
+    /// How many objects are reconciled at a time. One, unless said otherwise.
     pub fn at_once(self, at_once: usize) -> Self {
-        Controller { at_once: at_once.max(1), ..self }
+        Controller { at_once, ..self }
     }
 
     /// How long a reconcile may take before it is given up and tried again.
@@ -93,150 +182,175 @@ impl<K: Object> Controller<K> {
         Controller { deadline: Some(deadline), ..self }
     }
 
+    /// Looks at everything again so often, give or take a tenth. Ten hours, unless said otherwise.
+    pub fn resync(self, resync: Duration) -> Self {
+        Controller { resync, ..self }
+    }
+
     /// Lets others say that an object should be looked at.
     pub fn trigger(&self, source: &str) -> Trigger {
-        Trigger { source: source.into(), queue: Arc::clone(&self.queue) }
+        Trigger { source: source.into(), slot: Arc::clone(&self.slot) }
     }
 
-    /// Reconciles until `shutdown`, then lets those under way end.
-    ///
-    /// # Errors
-    /// If an informer has nothing to read after two minutes.
-    pub async fn run<F, R>(self, shutdown: CancellationToken, reconcile: F) -> Result<(), NotReady>
-    where
-        F: Fn(Request<K>) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<Action, Error>> + Send + 'static,
-    {
-        let Some(ready) = shutdown.run_until_cancelled(self.ready()).await else { return Ok(()) };
-        ready?;
-        let listening = self.listen();
-        let worker = Arc::new(Worker {
-            name: Arc::clone(&self.name),
-            primary: self.primary.clone(),
-            queue: Arc::clone(&self.queue),
-            deadline: self.deadline,
-            reconcile,
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it must be allowed to do.
+    pub fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
+
+    /// Reconciles until `shutdown`, then lets the reconciles under way end. A kind that cannot be
+    /// read is waited for, and told of.
+    pub async fn run(&self, around: &Surroundings, shutdown: &CancellationToken) {
+        let (primary, informers) = self.informers(around);
+        let site = Arc::new(Site {
+            client: around.client.clone(),
+            manager: Arc::clone(&self.name),
+            recorder: around.recorder.of(&self.name),
+            clock: around.clock.clone(),
+            informers,
+            idle: Mutex::default(),
         });
-        let mut workers = JoinSet::new();
-        for _ in 0..self.at_once {
-            workers.spawn(Arc::clone(&worker).run());
+        while let Err(error) = self.term(around, &primary, &site, shutdown).await {
+            error!(controller = &*self.name, %error, "a controller waits for what it reads");
         }
-        shutdown.cancelled().await;
-        drop(listening);
-        self.queue.close();
-        while workers.join_next().await.is_some() {}
-        Ok(())
     }
 
-    async fn ready(&self) -> Result<(), NotReady> {
-        self.primary.synced(SYNC_MAX).await?;
-        for other in &self.others {
-            other.synced().await?;
+    /// The informers of all that it looks at. They are informed for as long as these are there.
+    fn informers(&self, around: &Surroundings) -> (Informer<K>, Informers) {
+        let scope = Scope { labels: self.labels.clone(), ..scope::<K>(around) };
+        let primary = around.cache.informer::<K>(&scope);
+        let mut informers = Informers::default();
+        for watch in &self.watches {
+            watch.inform(around, &mut informers);
         }
-        Ok(())
+        informers.insert(primary.clone());
+        (primary, informers)
     }
 
-    /// Begins to listen to all informers.
-    fn listen(&self) -> Vec<Subscription> {
-        let (queue, source) = (Arc::clone(&self.queue), self.primary.source());
-        let predicate = self.predicate.clone();
-        let own = self.primary.subscribe(move |change| {
-            let (object, priority) = match change {
-                Change::Applied { object, old: Some(old), .. } => {
-                    if predicate.as_ref().is_some_and(|predicate| !predicate.holds(old, object)) {
-                        return;
-                    }
-                    (object, 0)
-                }
-                Change::Applied { object, initial: true, .. } => (object, INITIAL_PRIORITY),
-                Change::Applied { object, .. } | Change::Deleted(object) => (object, 0),
-            };
-            let key = ObjectKey::of(object.meta());
-            let cause = cause(&source, object.as_ref());
-            queue.add_with(key, Add::default().priority(priority).because(cause));
+    async fn term(
+        &self,
+        around: &Surroundings,
+        primary: &Informer<K>,
+        site: &Arc<Site>,
+        shutdown: &CancellationToken,
+    ) -> Result<(), NotReady> {
+        let mut control = ControlLoop::new(&self.name, primary)
+            .at_once(self.at_once)
+            .sync_max(around.sync_max)
+            .metrics(&around.metrics);
+        if let Some(predicate) = &self.predicate {
+            control = control.when(predicate.clone());
+        }
+        if let Some(deadline) = self.deadline {
+            control = control.deadline(deadline);
+        }
+        for watch in &self.watches {
+            control = watch.listen(control, &site.informers);
+        }
+        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = control.queue();
+        let round = Arc::new(Round {
+            site: Arc::clone(site),
+            reconciler: Arc::clone(&self.reconciler),
+            finalizer: self.finalizer.clone(),
+            primary: primary.clone(),
         });
-        let others = self.others.iter().map(|other| other.listen(&self.queue));
-        std::iter::once(own).chain(others).collect()
+        let mut resync = JoinSet::new();
+        resync.spawn(look_again(primary.clone(), self.trigger("resync"), self.resync));
+        control
+            .run(shutdown.clone(), move |request| {
+                let round = Arc::clone(&round);
+                async move { round.reconcile(request).await }
+            })
+            .await
+    }
+}
+
+impl<K: Kind, R> fmt::Debug for Controller<K, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Controller").field(&self.name).finish()
     }
 }
 
 impl Trigger {
-    /// Has an object looked at.
+    /// Has an object looked at. If the controller does not run, it will look at all of them when it
+    /// does.
     pub fn fire(&self, key: ObjectKey) {
         self.fire_with(key, Add::default());
     }
 
     /// Has an object looked at, with another priority, or later.
     pub fn fire_with(&self, key: ObjectKey, add: Add) {
-        let cause = Cause {
-            source: Arc::clone(&self.source),
-            object: Box::default(),
-            revision: Box::default(),
-        };
-        self.queue.add_with(key, add.because(cause));
+        let queue = self.slot.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        if let Some(queue) = queue {
+            queue.add_with(key, add.because(crate::control_loop::outside(&self.source)));
+        }
     }
 }
 
-/// Another informer that a controller listens to.
-trait Listen: Send + Sync {
-    fn listen(&self, queue: &Arc<Queue<ObjectKey>>) -> Subscription;
+/// A controller, whatever its kind.
+pub(crate) trait Part: Send + Sync {
+    fn name(&self) -> &str;
 
-    fn synced(&self) -> futures::future::BoxFuture<'_, Result<(), NotReady>>;
+    fn accesses(&self) -> &[Access];
+
+    /// Says what must be kept of objects, before anybody looks at them.
+    fn prepare(&self, cache: &Cache);
+
+    /// Begins to look at what it will need, before it may do anything. It is looked at for as long
+    /// as this is there.
+    fn warm(&self, around: &Surroundings) -> Box<dyn Send + Sync>;
+
+    fn run<'a>(
+        &'a self,
+        around: &'a Surroundings,
+        shutdown: &'a CancellationToken,
+    ) -> BoxFuture<'a, ()>;
 }
 
-struct Mapped<C, M> {
-    informer: Informer<C>,
-    map: Arc<M>,
-}
-
-impl<C, M> Listen for Mapped<C, M>
-where
-    C: Object,
-    M: Fn(&C) -> Vec<ObjectKey> + Send + Sync + 'static,
-{
-    fn listen(&self, queue: &Arc<Queue<ObjectKey>>) -> Subscription {
-        let (queue, map, source) =
-            (Arc::clone(queue), Arc::clone(&self.map), self.informer.source());
-        self.informer.subscribe(move |change| {
-            let (object, old, priority) = match change {
-                Change::Applied { object, old, initial: true } => (object, old, INITIAL_PRIORITY),
-                Change::Applied { object, old, initial: false } => (object, old, 0),
-                Change::Deleted(object) => (object, &None, 0),
-            };
-            let mut keys = map(object);
-            if let Some(old) = old {
-                keys.extend(map(old));
-                keys.sort_unstable();
-                keys.dedup();
-            }
-            for key in keys {
-                let cause = cause(&source, object.as_ref());
-                queue.add_with(key, Add::default().priority(priority).because(cause));
-            }
-        })
+impl<K: Kind + Clone, R: Reconciler<K>> Part for Controller<K, R> {
+    fn name(&self) -> &str {
+        &self.name
     }
 
-    fn synced(&self) -> futures::future::BoxFuture<'_, Result<(), NotReady>> {
-        Box::pin(self.informer.synced(SYNC_MAX))
+    fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
+
+    fn prepare(&self, cache: &Cache) {
+        self.watches.iter().for_each(|watch| watch.prepare(cache));
+    }
+
+    fn warm(&self, around: &Surroundings) -> Box<dyn Send + Sync> {
+        Box::new(self.informers(around))
+    }
+
+    fn run<'a>(
+        &'a self,
+        around: &'a Surroundings,
+        shutdown: &'a CancellationToken,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(Controller::run(self, around, shutdown))
     }
 }
 
-/// The object of kind `K` that controls another one.
-fn controlled_by<K: Resource<DynamicType = ()>>(child: &impl Resource) -> Option<ObjectKey> {
-    let owners = child.meta().owner_references.iter().flatten();
-    let mut controllers = owners.filter(|owner| owner.controller == Some(true));
-    let owner = controllers.find(|owner| {
-        let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
-        owner.kind == K::kind(&()) && group == K::group(&())
-    })?;
-    Some(ObjectKey::new(child.meta().namespace.as_deref(), &owner.name))
+/// Where objects of a kind are looked at.
+fn scope<T: Kind>(around: &Surroundings) -> Scope {
+    let namespace = around.namespace.clone().filter(|_| is_namespaced::<T>());
+    Scope { namespace, ..Scope::default() }
 }
 
-fn cause(source: &Arc<str>, object: &impl Resource) -> Cause {
-    let metadata = object.meta();
-    Cause {
-        source: Arc::clone(source),
-        object: ObjectKey::of(metadata).as_str().into(),
-        revision: metadata.resource_version.as_deref().unwrap_or_default().into(),
+/// Has everything looked at now and then.
+async fn look_again<K: Object>(informer: Informer<K>, trigger: Trigger, every: Duration) {
+    let tenth = u64::try_from(every.as_millis() / 10).unwrap_or(u64::MAX).max(1);
+    loop {
+        let jitter = Duration::from_millis(random::below(2 * tenth));
+        tokio::time::sleep(every.saturating_sub(Duration::from_millis(tenth)) + jitter).await;
+        for object in informer.list().unwrap_or_default() {
+            let key = ObjectKey::of(object.meta());
+            trigger.fire_with(key, Add::default().priority(RESYNC_PRIORITY));
+        }
     }
 }

@@ -13,7 +13,7 @@ mod tests;
 mod wire;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use kube::api::ObjectMeta;
@@ -26,6 +26,9 @@ use crate::key::ObjectKey;
 pub use self::feed::Source;
 pub use self::shared::Change;
 use self::shared::Shared;
+
+/// How long a reader waits for what was written.
+const FRESH_MAX: Duration = Duration::from_secs(10);
 
 /// What an object must be to be followed.
 pub trait Object: Resource + DeserializeOwned + Send + Sync + 'static {}
@@ -73,6 +76,26 @@ pub enum NotReady {
 pub struct Informer<K> {
     shared: Arc<Shared<K>>,
     _end: Arc<End>,
+}
+
+/// An informer that others hold, if they still do.
+pub(crate) struct WeakInformer<K> {
+    shared: Weak<Shared<K>>,
+    end: Weak<End>,
+}
+
+/// How it is with an informer, for those who look after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    pub kind: String,
+    pub state: State,
+    pub objects: usize,
+    /// How long the texts are that the objects were read from.
+    pub bytes: usize,
+    /// How often everything was listed.
+    pub lists: u64,
+    /// How often the kind could not be followed.
+    pub failures: u64,
 }
 
 /// Ends the following.
@@ -150,6 +173,43 @@ impl<K: Object> Informer<K> {
         Subscription(Some(Box::new(move || informer.shared.unsubscribe(number))))
     }
 
+    /// Ends when the kind turns out not to be served. Does not keep it followed.
+    pub(crate) fn missing(&self) -> impl Future<Output = ()> + Send + 'static {
+        let shared = Arc::clone(&self.shared);
+        async move { shared.until(|state| *state == State::Missing).await }
+    }
+
+    /// Waits for a state.
+    pub async fn until(&self, is_so: impl FnMut(&State) -> bool) {
+        self.shared.until(is_so).await;
+    }
+
+    /// Takes note that an object of this kind was written and has this version now: what is read
+    /// after [`fresh`](Informer::fresh) is at least as new.
+    pub fn expect(&self, written: &ObjectMeta) {
+        self.shared.expect(version(written));
+    }
+
+    /// Takes note that an object of this kind was deleted: after [`fresh`](Informer::fresh) it is
+    /// gone, or marked.
+    pub fn expect_gone(&self, deleted: &ObjectMeta) {
+        let uid = deleted.uid.as_deref().unwrap_or_default();
+        self.shared.expect_gone(ObjectKey::of(deleted), uid);
+    }
+
+    /// Waits until all that was written and noted has been seen, but no longer than ten seconds.
+    pub async fn fresh(&self) {
+        self.shared.fresh(FRESH_MAX).await;
+    }
+
+    pub fn report(&self) -> Report {
+        self.shared.report()
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakInformer<K> {
+        WeakInformer { shared: Arc::downgrade(&self.shared), end: Arc::downgrade(&self._end) }
+    }
+
     /// How causes call this: `watch Pod`.
     pub(crate) fn source(&self) -> Arc<str> {
         format!("watch {}", self.shared.kind()).into()
@@ -164,6 +224,14 @@ impl<K: Object> Informer<K> {
     /// whether it has.
     pub async fn caught_up(&self, version: &str, timeout: Duration) -> bool {
         self.shared.caught_up(version, timeout).await
+    }
+}
+
+impl<K> WeakInformer<K> {
+    pub(crate) fn upgrade(&self) -> Option<Informer<K>> {
+        // In this order: what has ended must not be taken up again.
+        let _end = self.end.upgrade()?;
+        Some(Informer { shared: self.shared.upgrade()?, _end })
     }
 }
 

@@ -1,21 +1,38 @@
 //! Build Kubernetes operators.
 //!
-//! Layers, each of use alone: a [`queue`] of keys that wait for work, [`informer`]s that know the
-//! objects of a kind, and a [`controller`] that brings both together.
+//! An author writes a [`Reconciler`], declares a [`Controller`] and makes an [`Operator`] of it.
+//! Below that are layers, each of use alone: a [`queue`] of keys that wait for work, [`informer`]s
+//! that know the objects of a kind, a [`cache`] that shares them, and a [`control_loop`] that brings
+//! all together.
 
 pub mod access;
+mod apply;
 mod backoff;
+pub mod cache;
 mod clock;
+pub mod condition;
+pub mod context;
+pub mod control_loop;
 pub mod controller;
+mod difference;
+mod endpoint;
+pub mod event;
 pub mod informer;
 mod key;
 pub mod manifest;
+pub mod metrics;
+pub mod operator;
 pub mod predicate;
 pub mod queue;
 mod random;
 pub mod reconcile;
 
+pub use cache::Cache;
 pub use clock::Clock;
-pub use controller::Controller;
+pub use context::Context;
+pub use control_loop::ControlLoop;
+pub use controller::{Controller, Reconciler};
+pub use event::Event;
 pub use key::ObjectKey;
+pub use operator::Operator;
 pub use reconcile::{Action, Error, Request};

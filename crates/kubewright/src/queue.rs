@@ -24,6 +24,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -72,6 +73,21 @@ pub enum Outcome {
 pub struct Work<'q, K: Key> {
     queue: &'q Queue<K>,
     taken: Option<Taken<K>>,
+}
+
+/// How a queue is doing, for those who look after it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// How many keys of each priority are ready, or would be if they were not worked on.
+    pub depth: BTreeMap<i32, usize>,
+    /// How often keys were added.
+    pub adds: u64,
+    /// How often keys came back after a failure.
+    pub retries: u64,
+    /// How long all work under way has taken by now.
+    pub unfinished: Duration,
+    /// How long the longest work under way has taken by now.
+    pub longest: Duration,
 }
 
 /// A key as a worker gets it.
@@ -145,6 +161,11 @@ impl<K: Key> Queue<K> {
         self.len() == 0
     }
 
+    /// How the queue is doing.
+    pub fn stats(&self) -> Stats {
+        self.state().stats(Instant::now())
+    }
+
     fn finish(&self, taken: Taken<K>, outcome: Outcome) {
         self.state().finish(taken, outcome, Instant::now());
         self.changed.notify_one();
@@ -203,6 +224,11 @@ impl<K: Key> Work<'_, K> {
     /// How long the key was ready before a worker took it.
     pub fn waited(&self) -> Duration {
         self.taken().waited
+    }
+
+    /// Takes back what was added during the work, if that is all it was added for.
+    pub fn disregard(&self, is_known: impl FnOnce(&Causes) -> bool) {
+        self.queue.state().disregard(self.key(), is_known);
     }
 
     /// Ends the work.

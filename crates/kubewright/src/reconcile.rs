@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::control_loop::Writes;
 use crate::key::ObjectKey;
 use crate::queue::Causes;
 
@@ -18,6 +19,15 @@ pub struct Request<K> {
     pub failures: u32,
     /// Why: for people, in logs. Never decide by it.
     pub causes: Causes,
+    pub(crate) writes: Arc<Writes>,
+}
+
+impl<K> Request<K> {
+    /// Takes note that this reconcile has left the object in this version, which is wholly what it
+    /// wants: to see it is no reason to reconcile the object again.
+    pub fn wrote(&self, version: &str) {
+        self.writes.note(&self.key, version);
+    }
 }
 
 /// What is to come after a reconcile that succeeded.

@@ -43,6 +43,12 @@ impl Cluster {
         Client::new(self.faults.around(service), "default")
     }
 
+    /// A client that may do everything, and meets no faults.
+    pub(crate) fn plain_client(&self) -> Client {
+        let admin = User::new("admin", [MASTERS.to_owned()]);
+        Client::new(self.inner.server().as_user(admin), "default")
+    }
+
     /// What can go wrong between clients and the cluster.
     pub fn faults(&self) -> &Faults {
         &self.faults

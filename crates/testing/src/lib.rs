@@ -5,6 +5,7 @@
 //! virtual: a day passes as soon as everybody waits for it. [`Faults`] makes its clients' life hard.
 
 mod cluster;
+mod eventually;
 mod faults;
 #[cfg(test)]
 mod tests;

@@ -2,3 +2,4 @@
 
 mod controllers;
 mod informers;
+mod operators;

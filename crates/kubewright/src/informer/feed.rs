@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::AsyncBufReadExt as _;
+use http::header::ACCEPT;
 use kube::api::ObjectMeta;
 use kube::{Client, Error};
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use super::shared::Shared;
+use super::shared::{Read, Shared};
 use super::wire::{Bare, Ended, Line, Page};
 use super::{Object, Scope, State};
 use crate::backoff::Backoff;
@@ -26,6 +27,9 @@ const PAGE: u32 = 500;
 /// How long after its time a watch may end before the connection is taken for dead.
 const GRACE: Duration = Duration::from_secs(10);
 
+const BARE: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const BARE_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
 /// What an informer follows.
 pub struct Source<K: Object> {
     client: Client,
@@ -33,6 +37,8 @@ pub struct Source<K: Object> {
     kind: String,
     scope: Scope,
     project: Option<Project<K>>,
+    /// Only metadata is asked for.
+    is_bare: bool,
 }
 
 type Project<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
@@ -45,12 +51,18 @@ impl<K: Object> Source<K> {
             group if group.is_empty() => K::kind(&dynamic).into_owned(),
             group => format!("{}.{group}", K::kind(&dynamic)),
         };
-        Source { client, path, kind, scope, project: None }
+        Source { client, path, kind, scope, project: None, is_bare: false }
     }
 
     /// Lets each object lose what nobody will read, before it is kept.
     pub fn project(self, project: impl Fn(&mut K) + Send + Sync + 'static) -> Self {
         Source { project: Some(Arc::new(project)), ..self }
+    }
+
+    /// Asks the server for no more than metadata. `K` must be content with it, as
+    /// [`PartialObjectMeta`](kube::core::PartialObjectMeta) is.
+    pub fn metadata_only(self) -> Self {
+        Source { is_bare: true, ..self }
     }
 
     pub(super) fn kind(&self) -> String {
@@ -64,18 +76,23 @@ impl<K: Object> Source<K> {
             query.extend_pairs(value.iter().map(|value| (name, value)));
         }
         query.extend_pairs(more);
-        http::Request::get(query.finish()).body(Vec::new()).map_err(Error::HttpError)
+        let mut request = http::Request::get(query.finish());
+        if self.is_bare {
+            let is_watch = more.iter().any(|(name, _)| *name == "watch");
+            request = request.header(ACCEPT, if is_watch { BARE } else { BARE_LIST });
+        }
+        request.body(Vec::new()).map_err(Error::HttpError)
     }
 
     /// An object of the kind. One that is not what its type says is told of and left out: the
     /// others are still of use.
-    fn read(&self, json: &str) -> Option<K> {
+    fn read(&self, json: &str) -> Option<Read<K>> {
         match serde_json::from_str::<K>(json) {
             Ok(mut object) => {
                 if let Some(project) = &self.project {
                     project(&mut object);
                 }
-                Some(object)
+                Some(Read { object, bytes: json.len() })
             }
             Err(error) => {
                 let bare: Bare = serde_json::from_str(json).unwrap_or_default();
@@ -141,7 +158,7 @@ async fn fail<K: Object>(shared: &Shared<K>, state: State, backoff: &mut Backoff
 }
 
 /// All objects, and the version at which that was so.
-async fn list<K: Object>(source: &Source<K>) -> Result<(Vec<K>, String), Error> {
+async fn list<K: Object>(source: &Source<K>) -> Result<(Vec<Read<K>>, String), Error> {
     let limit = PAGE.to_string();
     let (mut objects, mut next) = (Vec::new(), String::new());
     loop {
@@ -241,12 +258,12 @@ async fn watch<K: Object>(
             }
             ("DELETED", Some(all)) => {
                 let last: Bare = serde_json::from_str(object).unwrap_or_default();
-                all.retain(|known: &K| !is_same(known.meta(), &last.metadata));
+                all.retain(|known: &Read<K>| !is_same(known.object.meta(), &last.metadata));
             }
             (_, Some(all)) => all.extend(source.read(object)),
             (_, None) => match source.read(object) {
                 Some(object) => {
-                    *version = object.meta().resource_version.clone();
+                    *version = object.object.meta().resource_version.clone();
                     shared.applied(object);
                 }
                 None => {

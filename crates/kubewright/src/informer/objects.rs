@@ -9,8 +9,15 @@ use crate::key::ObjectKey;
 pub(super) type Values<K> = Box<dyn Fn(&K) -> Vec<String> + Send + Sync>;
 
 pub(super) struct Objects<K> {
-    by_key: BTreeMap<ObjectKey, Arc<K>>,
+    by_key: BTreeMap<ObjectKey, Kept<K>>,
+    /// How long the texts were that all objects were read from.
+    bytes: usize,
     indexes: HashMap<String, Index<K>>,
+}
+
+struct Kept<K> {
+    object: Arc<K>,
+    bytes: usize,
 }
 
 struct Index<K> {
@@ -20,22 +27,22 @@ struct Index<K> {
 
 impl<K> Objects<K> {
     pub(super) fn new() -> Self {
-        Objects { by_key: BTreeMap::new(), indexes: HashMap::new() }
+        Objects { by_key: BTreeMap::new(), bytes: 0, indexes: HashMap::new() }
     }
 
     pub(super) fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
-        self.by_key.get(key).cloned()
+        self.by_key.get(key).map(|kept| Arc::clone(&kept.object))
     }
 
     pub(super) fn all(&self) -> Vec<Arc<K>> {
-        self.by_key.values().cloned().collect()
+        self.by_key.values().map(|kept| Arc::clone(&kept.object)).collect()
     }
 
     pub(super) fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
         let from = ObjectKey::new(Some(namespace), "");
         let found = self.by_key.range(from..);
         let found = found.take_while(|(key, _)| key.namespace() == Some(namespace));
-        found.map(|(_, object)| Arc::clone(object)).collect()
+        found.map(|(_, kept)| Arc::clone(&kept.object)).collect()
     }
 
     pub(super) fn by_index(&self, name: &str, value: &str) -> Vec<Arc<K>> {
@@ -45,13 +52,26 @@ impl<K> Objects<K> {
         keys.filter_map(|key| self.get(key)).collect()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     pub(super) fn keys(&self) -> BTreeSet<ObjectKey> {
         self.by_key.keys().cloned().collect()
     }
 
     /// Puts an object where it belongs. Gives the one that was there.
-    pub(super) fn set(&mut self, key: &ObjectKey, object: Arc<K>) -> Option<Arc<K>> {
-        let old = self.by_key.insert(key.clone(), Arc::clone(&object));
+    pub(super) fn set(&mut self, key: &ObjectKey, object: Arc<K>, bytes: usize) -> Option<Arc<K>> {
+        let kept = Kept { object: Arc::clone(&object), bytes };
+        self.bytes += bytes;
+        let old = self.by_key.insert(key.clone(), kept).map(|old| {
+            self.bytes -= old.bytes;
+            old.object
+        });
         for index in self.indexes.values_mut() {
             if let Some(old) = &old {
                 index.remove(key, old);
@@ -62,7 +82,8 @@ impl<K> Objects<K> {
     }
 
     pub(super) fn remove(&mut self, key: &ObjectKey) -> Option<Arc<K>> {
-        let old = self.by_key.remove(key)?;
+        let Kept { object: old, bytes } = self.by_key.remove(key)?;
+        self.bytes -= bytes;
         for index in self.indexes.values_mut() {
             index.remove(key, &old);
         }
@@ -71,8 +92,8 @@ impl<K> Objects<K> {
 
     pub(super) fn add_index(&mut self, name: &str, values: Values<K>) {
         let mut index = Index { values, keys: HashMap::new() };
-        for (key, object) in &self.by_key {
-            index.add(key, object);
+        for (key, kept) in &self.by_key {
+            index.add(key, &kept.object);
         }
         self.indexes.insert(name.to_owned(), index);
     }

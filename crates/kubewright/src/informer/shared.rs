@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
 use super::objects::{Objects, Values};
-use super::{NotReady, Object, State, version};
+use super::{NotReady, Object, Report, State, version};
 use crate::key::ObjectKey;
 
 /// What changed.
@@ -24,6 +24,12 @@ pub enum Change<K> {
     Deleted(Arc<K>),
 }
 
+/// An object, and how long the text was that it was read from.
+pub(super) struct Read<K> {
+    pub(super) object: K,
+    pub(super) bytes: usize,
+}
+
 type Observe<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
 
 pub(super) struct Shared<K> {
@@ -33,7 +39,16 @@ pub(super) struct Shared<K> {
     /// it nor hears of it twice.
     observers: Mutex<Observers<K>>,
     state: watch::Sender<Seen>,
+    expected: Mutex<Expected>,
     wake: Notify,
+}
+
+/// What was written and must come back before readers may believe what they see.
+#[derive(Default)]
+struct Expected {
+    version: u64,
+    /// Objects that were deleted, by uid.
+    gone: Vec<(ObjectKey, String)>,
 }
 
 struct Observers<K> {
@@ -48,16 +63,20 @@ struct Seen {
     synced: bool,
     /// The newest version seen.
     version: u64,
+    /// How often everything was listed, and how often following failed.
+    lists: u64,
+    failures: u64,
 }
 
 impl<K> Shared<K> {
     pub(super) fn new(kind: String) -> Self {
-        let seen = Seen { state: State::Listing, synced: false, version: 0 };
+        let seen = Seen { state: State::Listing, synced: false, version: 0, lists: 0, failures: 0 };
         Shared {
             kind,
             objects: RwLock::new(Objects::new()),
             observers: Mutex::new(Observers { all: Vec::new(), count: 0 }),
             state: watch::Sender::new(seen),
+            expected: Mutex::default(),
             wake: Notify::new(),
         }
     }
@@ -93,6 +112,40 @@ impl<K> Shared<K> {
         let mut states = self.state.subscribe();
         let passed = states.wait_for(|seen| seen.version >= version);
         tokio::time::timeout(timeout, passed).await.is_ok()
+    }
+
+    /// Waits for a state, or for what follows to end.
+    pub(super) async fn until(&self, is_so: impl FnMut(&State) -> bool) {
+        let (mut states, mut is_so) = (self.state.subscribe(), is_so);
+        // The sender is here, so it cannot be gone.
+        let _ = states.wait_for(|seen| is_so(&seen.state)).await;
+    }
+
+    pub(super) fn expect(&self, version: &str) {
+        let Ok(version) = version.parse::<u64>() else { return };
+        let mut expected = self.expected();
+        expected.version = expected.version.max(version);
+    }
+
+    pub(super) fn expect_gone(&self, key: ObjectKey, uid: &str) {
+        self.expected().gone.push((key, uid.to_owned()));
+    }
+
+    pub(super) fn report(&self) -> Report {
+        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.state.borrow();
+        Report {
+            kind: self.kind.clone(),
+            state: seen.state.clone(),
+            objects: objects.len(),
+            bytes: objects.bytes(),
+            lists: seen.lists,
+            failures: seen.failures,
+        }
+    }
+
+    fn expected(&self) -> MutexGuard<'_, Expected> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn read<T>(&self, look: impl FnOnce(&Objects<K>) -> T) -> Result<T, NotReady> {
@@ -132,6 +185,7 @@ impl<K> Shared<K> {
     /// Takes note of how it is.
     pub(super) fn is(&self, state: State) {
         self.state.send_if_modified(|seen| {
+            seen.failures += u64::from(!matches!(state, State::Live | State::Listing));
             let is_new = seen.state != state;
             seen.state = state;
             is_new
@@ -159,12 +213,40 @@ impl<K> Shared<K> {
 }
 
 impl<K: Object> Shared<K> {
+    /// Waits until all that was expected has been seen, for so long at most.
+    pub(super) async fn fresh(&self, timeout: Duration) {
+        if self.is_fresh(self.state.borrow().version) || self.ready().is_err() {
+            return;
+        }
+        let mut states = self.state.subscribe();
+        let fresh = states.wait_for(|seen| self.is_fresh(seen.version));
+        if tokio::time::timeout(timeout, fresh).await.is_err() {
+            // It may never come: an object that is not selected any more is not told of.
+            *self.expected() = Expected::default();
+        }
+    }
+
+    fn is_fresh(&self, version: u64) -> bool {
+        let mut expected = self.expected();
+        if !expected.gone.is_empty() {
+            let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+            expected.gone.retain(|(key, uid)| {
+                let found = objects.get(key);
+                found.is_some_and(|object| {
+                    let metadata = object.meta();
+                    metadata.uid.as_ref() == Some(uid) && metadata.deletion_timestamp.is_none()
+                })
+            });
+        }
+        expected.version <= version && expected.gone.is_empty()
+    }
+
     /// Takes what there is for all there is: what is not among it is gone.
-    pub(super) fn replace(&self, all: Vec<K>, version: &str) {
+    pub(super) fn replace(&self, all: Vec<Read<K>>, version: &str) {
         let observers = self.observers();
         let mut gone = self.write(|objects| objects.keys());
         for object in all {
-            let key = ObjectKey::of(object.meta());
+            let key = ObjectKey::of(object.object.meta());
             gone.remove(&key);
             self.put(&observers, key, object, true);
         }
@@ -175,12 +257,13 @@ impl<K: Object> Shared<K> {
         self.state.send_modify(|seen| {
             seen.synced = true;
             seen.state = State::Live;
+            seen.lists += 1;
         });
     }
 
-    pub(super) fn applied(&self, object: K) {
-        let newest = version(object.meta()).to_owned();
-        self.put(&self.observers(), ObjectKey::of(object.meta()), object, false);
+    pub(super) fn applied(&self, object: Read<K>) {
+        let newest = version(object.object.meta()).to_owned();
+        self.put(&self.observers(), ObjectKey::of(object.object.meta()), object, false);
         self.passed(&newest);
     }
 
@@ -189,9 +272,10 @@ impl<K: Object> Shared<K> {
         self.passed(version);
     }
 
-    fn put(&self, observers: &Observers<K>, key: ObjectKey, object: K, initial: bool) {
+    fn put(&self, observers: &Observers<K>, key: ObjectKey, object: Read<K>, initial: bool) {
+        let Read { object, bytes } = object;
         let object = Arc::new(object);
-        let old = self.write(|objects| objects.set(&key, Arc::clone(&object)));
+        let old = self.write(|objects| objects.set(&key, Arc::clone(&object), bytes));
         if let Some(old) = &old {
             // Listed again, and the same.
             if version(old.meta()) == version(object.meta()) && old.meta().uid == object.meta().uid

@@ -4,14 +4,16 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 
 use super::objects::Objects;
+use super::shared::Read;
 use super::*;
 
-fn config_map(name: &str, uid: &str, version: u32) -> ConfigMap {
+fn config_map(name: &str, uid: &str, version: u32) -> Read<ConfigMap> {
     let object = json!({"metadata": {
         "namespace": "ns", "name": name, "uid": uid, "resourceVersion": version.to_string(),
         "labels": {"owner": format!("of-{uid}")},
     }});
-    serde_json::from_value(object).expect("a ConfigMap")
+    let bytes = object.to_string().len();
+    Read { object: serde_json::from_value(object).expect("a ConfigMap"), bytes }
 }
 
 /// Writes down what it is told.

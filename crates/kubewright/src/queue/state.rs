@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Add, Causes, Key, Outcome, Taken};
+use super::{Add, Causes, Key, Outcome, Stats, Taken};
 
 const PAUSE_MIN: Duration = Duration::from_millis(5);
 const PAUSE_MAX: Duration = Duration::from_secs(1000);
@@ -25,6 +25,8 @@ pub(super) struct State<K> {
     /// How often in a row the work on a key has failed.
     failures: HashMap<K, u32>,
     arrivals: u64,
+    adds: u64,
+    retries: u64,
     closed: bool,
 }
 
@@ -46,11 +48,14 @@ impl<K: Key> State<K> {
             busy: HashMap::new(),
             failures: HashMap::new(),
             arrivals: 0,
+            adds: 0,
+            retries: 0,
             closed: false,
         }
     }
 
     pub(super) fn add(&mut self, key: K, add: Add, now: Instant) {
+        self.adds += 1;
         let mut causes = Causes::default();
         causes.extend(add.cause);
         self.wait(key, add.priority, now + add.after, causes, now);
@@ -94,6 +99,7 @@ impl<K: Key> State<K> {
                 let failures = self.failures.entry(key.clone()).or_default();
                 let after = pause(*failures);
                 *failures = failures.saturating_add(1);
+                self.retries += 1;
                 Some(after)
             }
         };
@@ -101,6 +107,28 @@ impl<K: Key> State<K> {
             Some(after) => self.wait(key, priority, now + after, causes, now),
             None => self.arrange(&key, now),
         }
+    }
+
+    /// Takes back what was added to a key during the work on it.
+    pub(super) fn disregard(&mut self, key: &K, is_known: impl FnOnce(&Causes) -> bool) {
+        if self.busy.contains_key(key)
+            && self.waiting.get(key).is_some_and(|waiting| is_known(&waiting.causes))
+        {
+            self.waiting.remove(key);
+        }
+    }
+
+    pub(super) fn stats(&self, now: Instant) -> Stats {
+        let mut stats = Stats { adds: self.adds, retries: self.retries, ..Stats::default() };
+        for waiting in self.waiting.values().filter(|waiting| waiting.due <= now) {
+            *stats.depth.entry(waiting.priority).or_default() += 1;
+        }
+        for since in self.busy.values() {
+            let taken = now.saturating_duration_since(*since);
+            stats.unfinished += taken;
+            stats.longest = stats.longest.max(taken);
+        }
+        stats
     }
 
     /// When the first of the keys that wait for a time may be worked on.

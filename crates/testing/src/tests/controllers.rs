@@ -1,4 +1,4 @@
-//! Controllers of ConfigMaps: what they reconcile, when, and how often.
+//! ControlLoops of ConfigMaps: what they reconcile, when, and how often.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kubewright::informer::{Informer, Object, Scope, Source};
-use kubewright::{Action, Controller, Error, ObjectKey, Request, predicate};
+use kubewright::{Action, ControlLoop, Error, ObjectKey, Request, predicate};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -72,12 +72,12 @@ struct Site {
 impl Site {
     fn start(
         cluster: &Cluster,
-        adapt: impl FnOnce(Controller<ConfigMap>, &mut JoinSet<()>) -> Controller<ConfigMap>,
+        adapt: impl FnOnce(ControlLoop<ConfigMap>, &mut JoinSet<()>) -> ControlLoop<ConfigMap>,
         judge: impl Fn(&Request<ConfigMap>) -> Result<Action, Error> + Send + Sync + 'static,
     ) -> Self {
         let mut tasks = JoinSet::new();
         let informer = informer::<ConfigMap>(cluster, &mut tasks);
-        let controller = adapt(Controller::new("test", &informer), &mut tasks);
+        let controller = adapt(ControlLoop::new("test", &informer), &mut tasks);
         let (tell, told) = mpsc::unbounded_channel();
         let shutdown = CancellationToken::new();
         let running = controller.run(shutdown.clone(), move |request: Request<ConfigMap>| {
@@ -150,7 +150,7 @@ async fn failures_and_panics_are_tried_again_and_terminal_errors_are_not() {
 async fn a_child_that_changes_has_its_owner_reconciled() {
     let cluster = Cluster::start().await;
     let owner = create(&cluster, "owner").await;
-    let adapt = |controller: Controller<ConfigMap>, tasks: &mut JoinSet<()>| {
+    let adapt = |controller: ControlLoop<ConfigMap>, tasks: &mut JoinSet<()>| {
         controller.owns(&informer::<Secret>(&cluster, tasks))
     };
     let mut site = Site::start(&cluster, adapt, |_| Ok(Action::Done));
@@ -175,7 +175,7 @@ async fn a_child_that_changes_has_its_owner_reconciled() {
 async fn changes_that_do_not_matter_are_passed_over_and_deletions_never() {
     let cluster = Cluster::start().await;
     create(&cluster, "a").await;
-    let adapt = |controller: Controller<ConfigMap>, _: &mut JoinSet<()>| {
+    let adapt = |controller: ControlLoop<ConfigMap>, _: &mut JoinSet<()>| {
         controller.when(predicate::annotations())
     };
     let mut site = Site::start(&cluster, adapt, |_| Ok(Action::Done));
@@ -207,7 +207,7 @@ async fn every_object_is_reconciled_at_its_last_version_whatever_watches_do() {
     let ledger = Arc::new(Mutex::new(Ledger::default()));
     let shutdown = CancellationToken::new();
     let keeping = Arc::clone(&ledger);
-    let running = Controller::new("test", &informer).at_once(8).run(
+    let running = ControlLoop::new("test", &informer).at_once(8).run(
         shutdown.clone(),
         move |request: Request<ConfigMap>| {
             let ledger = Arc::clone(&keeping);

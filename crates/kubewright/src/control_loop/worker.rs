@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use tokio::time::Instant;
 use tracing::{Instrument as _, debug, error, info_span, warn};
 
+use super::writes::Writes;
 use crate::informer::{Informer, Object};
 use crate::key::ObjectKey;
+use crate::metrics::{Meter, Result as Metered};
 use crate::queue::{Outcome, Queue};
 use crate::reconcile::{Action, Error, Request};
 
@@ -18,6 +21,8 @@ pub(super) struct Worker<K, F> {
     pub(super) primary: Informer<K>,
     pub(super) queue: Arc<Queue<ObjectKey>>,
     pub(super) deadline: Option<Duration>,
+    pub(super) writes: Arc<Writes>,
+    pub(super) meter: Option<Meter>,
     pub(super) reconcile: F,
 }
 
@@ -29,10 +34,13 @@ where
 {
     /// Works until the queue is closed.
     pub(super) async fn run(self: Arc<Self>) {
+        let source = self.primary.source();
         while let Some(work) = self.queue.take().await {
             let key = work.key();
             let span =
                 info_span!("reconcile", controller = &*self.name, %key, causes = %work.causes());
+            // What a reconcile wrote is what the next one finds.
+            self.primary.fresh().await;
             // Once ready, always readable, unless the kind itself went away.
             let object = match self.primary.get(key) {
                 Ok(object) => object,
@@ -47,13 +55,21 @@ where
                 object,
                 failures: work.failures(),
                 causes: work.causes().clone(),
+                writes: Arc::clone(&self.writes),
             };
-            let outcome = self.attempt(request).instrument(span).await;
+            let begun = Instant::now();
+            let active = self.meter.as_ref().map(|meter| meter.begin(work.waited()));
+            let (outcome, result) = self.attempt(request).instrument(span).await;
+            drop(active);
+            if let Some(meter) = &self.meter {
+                meter.end(result, begun.elapsed());
+            }
+            work.disregard(|causes| self.writes.explain(key, &source, causes));
             work.finish(outcome);
         }
     }
 
-    async fn attempt(&self, request: Request<K>) -> Outcome {
+    async fn attempt(&self, request: Request<K>) -> (Outcome, Metered) {
         // Making the future may panic as well as running it. What it leaves half-done is in the
         // cluster, where the next attempt finds it.
         let attempt = AssertUnwindSafe(async { (self.reconcile)(request).await }).catch_unwind();
@@ -62,7 +78,7 @@ where
                 Ok(ended) => ended,
                 Err(_) => {
                     warn!(?deadline, "a reconcile took too long");
-                    return Outcome::Failed;
+                    return (Outcome::Failed, Metered::TimedOut);
                 }
             },
             None => attempt.await,
@@ -71,22 +87,22 @@ where
             Ok(Ok(action)) => {
                 debug!(?action, "reconciled");
                 match action {
-                    Action::Done => Outcome::Done,
-                    Action::Requeue => Outcome::Again,
-                    Action::RequeueAfter(after) => Outcome::After(after),
+                    Action::Done => (Outcome::Done, Metered::Success),
+                    Action::Requeue => (Outcome::Again, Metered::Requeue),
+                    Action::RequeueAfter(after) => (Outcome::After(after), Metered::RequeueAfter),
                 }
             }
             Ok(Err(error)) if error.is_terminal() => {
                 error!(%error, "a reconcile failed for good");
-                Outcome::Done
+                (Outcome::Done, Metered::Terminal)
             }
             Ok(Err(error)) => {
                 warn!(%error, "a reconcile failed");
-                Outcome::Failed
+                (Outcome::Failed, Metered::Error)
             }
             Err(panic) => {
                 error!(panic = text(&*panic), "a reconcile panicked");
-                Outcome::Failed
+                (Outcome::Failed, Metered::Panicked)
             }
         }
     }

@@ -1,0 +1,228 @@
+//! Informers, shared.
+//!
+//! Whoever asks a [`Cache`] for a kind gets an [`Informer`] of it. All who ask for the same objects
+//! get the same one, with one watch; when the last of them has let go of it, the watch ends and its
+//! memory is given back. A kind that is not served yet is looked for again as soon as a definition
+//! arrives.
+
+use std::any::{Any, TypeId};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::future::BoxFuture;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
+use kube::core::PartialObjectMeta;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::informer::{Informer, Object, Report, Scope, Source, State, Subscription, WeakInformer};
+
+/// All informers of a process. A clone is another handle on the same ones.
+#[derive(Clone)]
+pub struct Cache(Arc<Inner>);
+
+struct Inner {
+    client: Client,
+    informers: Mutex<HashMap<Id, Box<dyn Entry>>>,
+    /// Kinds whose objects keep the record of who set which field.
+    managed: Mutex<HashSet<TypeId>>,
+    /// Wakes informers whose kind was not served, when a definition changes.
+    definitions: Mutex<Option<Subscription>>,
+    /// Unbounded: no more than one for each informer.
+    start: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
+}
+
+/// What makes two informers the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Id {
+    type_id: TypeId,
+    /// Of kinds that are known only at run time, several have one type.
+    path: String,
+    scope: Scope,
+}
+
+impl Cache {
+    /// A cache, and what must run for its informers to be informed. That ends when the cache and
+    /// all its clones are gone.
+    pub fn new(client: Client) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        let (start, mut started) = mpsc::unbounded_channel::<BoxFuture<'static, ()>>();
+        let inner = Inner {
+            client,
+            informers: Mutex::default(),
+            managed: Mutex::default(),
+            definitions: Mutex::default(),
+            start,
+        };
+        let run = async move {
+            let mut running = JoinSet::new();
+            loop {
+                tokio::select! {
+                    next = started.recv() => match next {
+                        Some(informer) => drop(running.spawn(informer)),
+                        None => break,
+                    },
+                    Some(_) = running.join_next() => {}
+                }
+            }
+            running.shutdown().await;
+        };
+        (Cache(Arc::new(inner)), run)
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.0.client
+    }
+
+    /// The informer of a kind.
+    pub fn informer<K>(&self, scope: &Scope) -> Informer<K>
+    where
+        K: Object,
+        K::DynamicType: Default + Send + Sync,
+    {
+        self.informer_of(K::DynamicType::default(), scope)
+    }
+
+    /// The informer of a kind that is known only at run time.
+    pub fn informer_of<K>(&self, dynamic: K::DynamicType, scope: &Scope) -> Informer<K>
+    where
+        K: Object,
+        K::DynamicType: Send + Sync,
+    {
+        self.shared(dynamic, scope, |source| source)
+    }
+
+    /// The informer of a kind of whose objects only metadata are of interest.
+    pub fn metadata<K>(&self, scope: &Scope) -> Informer<PartialObjectMeta<K>>
+    where
+        K: kube::Resource<DynamicType = ()> + Send + Sync + 'static,
+    {
+        self.shared((), scope, Source::metadata_only)
+    }
+
+    /// Lets the objects of a kind keep their `managedFields`, from the next informer on. Nobody
+    /// else needs them, and they are often the larger half of an object.
+    pub fn keep_managed_fields<K: Object>(&self) {
+        lock(&self.0.managed).insert(TypeId::of::<K>());
+    }
+
+    /// How it is with all informers, in the order of their kinds.
+    pub fn report(&self) -> Vec<Report> {
+        let mut reports: Vec<Report> =
+            lock(&self.0.informers).values().filter_map(|entry| entry.report()).collect();
+        reports.sort_by(|left, right| left.kind.cmp(&right.kind));
+        reports
+    }
+
+    fn shared<K>(
+        &self,
+        dynamic: K::DynamicType,
+        scope: &Scope,
+        adapt: impl FnOnce(Source<K>) -> Source<K>,
+    ) -> Informer<K>
+    where
+        K: Object,
+        K::DynamicType: Send + Sync,
+    {
+        let id = Id {
+            type_id: TypeId::of::<K>(),
+            path: K::url_path(&dynamic, None),
+            scope: scope.clone(),
+        };
+        let mut informers = lock(&self.0.informers);
+        let known = informers.get(&id).and_then(|entry| entry.informer());
+        if let Some(known) = known.and_then(|known| known.downcast::<Informer<K>>().ok()) {
+            return *known;
+        }
+        let source = adapt(Source::new(self.0.client.clone(), dynamic, scope.clone()));
+        let is_managed = lock(&self.0.managed).contains(&id.type_id);
+        let source = source.project(move |object| {
+            if !is_managed {
+                object.meta_mut().managed_fields = None;
+            }
+        });
+        let (informer, run) = Informer::new(source);
+        informers.retain(|_, entry| entry.is_held());
+        informers.insert(id, Box::new(informer.downgrade()));
+        let (missing, cache) = (informer.missing(), Arc::downgrade(&self.0));
+        let alert = async move {
+            missing.await;
+            if let Some(cache) = cache.upgrade() {
+                Cache(cache).watch_definitions();
+            }
+            std::future::pending().await
+        };
+        let run = async move {
+            tokio::select! {
+                // Ends with the last handle on the informer.
+                () = run => {}
+                () = alert => {}
+            }
+        };
+        // The cache may be ending: then nobody is informed any more.
+        let _ = self.0.start.send(Box::pin(run));
+        informer
+    }
+
+    /// Looks again for what is not served, whenever a definition changes.
+    fn watch_definitions(&self) {
+        let mut definitions = lock(&self.0.definitions);
+        if definitions.is_some() {
+            return;
+        }
+        let informer = self.metadata::<CustomResourceDefinition>(&Scope::default());
+        let cache = Arc::downgrade(&self.0);
+        *definitions = Some(informer.subscribe(move |_| {
+            if let Some(cache) = cache.upgrade() {
+                lock(&cache.informers).values().for_each(|entry| entry.wake());
+            }
+        }));
+    }
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cache").field(&self.report()).finish()
+    }
+}
+
+/// An informer of some kind.
+trait Entry: Send + Sync {
+    /// The `Informer<K>`, if somebody still holds it.
+    fn informer(&self) -> Option<Box<dyn Any>>;
+
+    fn is_held(&self) -> bool;
+
+    fn report(&self) -> Option<Report>;
+
+    /// Looks again for the kind, if it is not served.
+    fn wake(&self);
+}
+
+impl<K: Object> Entry for WeakInformer<K> {
+    fn informer(&self) -> Option<Box<dyn Any>> {
+        self.upgrade().map(|informer| Box::new(informer) as Box<dyn Any>)
+    }
+
+    fn is_held(&self) -> bool {
+        self.upgrade().is_some()
+    }
+
+    fn report(&self) -> Option<Report> {
+        self.upgrade().map(|informer| informer.report())
+    }
+
+    fn wake(&self) {
+        if let Some(informer) = self.upgrade()
+            && informer.state() == State::Missing
+        {
+            informer.wake();
+        }
+    }
+}
+
+/// Nothing that holds these panics half-way.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

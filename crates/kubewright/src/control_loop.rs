@@ -1,0 +1,251 @@
+//! From changes to reconciles.
+//!
+//! A [`ControlLoop`] turns what its informers tell into keys of a queue, and lets a few reconciles
+//! at a time work on them, never two on one key. One that fails, panics or takes too long is tried
+//! again, later each time, and harms no other. It knows nothing of how objects are written: that
+//! is for a [`Controller`](crate::Controller), which runs one of these.
+
+mod worker;
+mod writes;
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use kube::Resource;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::informer::{Change, Informer, NotReady, Object, Subscription};
+use crate::key::ObjectKey;
+use crate::metrics::Metrics;
+use crate::predicate::Predicate;
+use crate::queue::{Add, Cause, Queue};
+use crate::reconcile::{Action, Error, Request};
+
+use self::worker::Worker;
+pub(crate) use self::writes::Writes;
+
+/// What was there before anybody looked is less urgent than what happens.
+const INITIAL_PRIORITY: i32 = -100;
+/// How long informers may take to be ready.
+const SYNC_MAX: Duration = Duration::from_secs(120);
+
+/// The reconciles of the objects of one kind.
+pub struct ControlLoop<K: Object> {
+    name: Arc<str>,
+    primary: Informer<K>,
+    queue: Arc<Queue<ObjectKey>>,
+    predicate: Option<Predicate<K>>,
+    /// Each begins to listen to an informer, once it is ready.
+    others: Vec<Box<dyn Listen>>,
+    at_once: usize,
+    deadline: Option<Duration>,
+    sync_max: Duration,
+    writes: Arc<Writes>,
+    metrics: Option<Arc<Metrics>>,
+}
+
+impl<K: Object> ControlLoop<K> {
+    /// A controller that reconciles the objects of `primary` when they change.
+    pub fn new(name: &str, primary: &Informer<K>) -> Self {
+        ControlLoop {
+            name: name.into(),
+            primary: primary.clone(),
+            queue: Arc::default(),
+            predicate: None,
+            others: Vec::new(),
+            at_once: 1,
+            deadline: None,
+            sync_max: SYNC_MAX,
+            writes: Arc::default(),
+            metrics: None,
+        }
+    }
+
+    /// Reconciles objects only when a change of theirs matters.
+    pub fn when(self, predicate: Predicate<K>) -> Self {
+        ControlLoop { predicate: Some(predicate), ..self }
+    }
+
+    /// Reconciles objects also when those that they control change.
+    pub fn owns<C: Object>(self, children: &Informer<C>) -> Self
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        self.watches(children, |child: &C| controlled_by::<K>(child).into_iter().collect())
+    }
+
+    /// Reconciles the objects that `map` gives for each object that changes, as it was and as it
+    /// is.
+    pub fn watches<C: Object>(
+        mut self,
+        others: &Informer<C>,
+        map: impl Fn(&C) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) -> Self {
+        self.others.push(Box::new(Mapped { informer: others.clone(), map: Arc::new(map) }));
+        self
+    }
+
+    /// How many reconciles may run at a time. One, unless said otherwise.
+    pub fn at_once(self, at_once: usize) -> Self {
+        ControlLoop { at_once: at_once.max(1), ..self }
+    }
+
+    /// How long a reconcile may take before it is given up and tried again.
+    pub fn deadline(self, deadline: Duration) -> Self {
+        ControlLoop { deadline: Some(deadline), ..self }
+    }
+
+    /// How long informers may take to be ready. Two minutes, unless said otherwise.
+    pub fn sync_max(self, sync_max: Duration) -> Self {
+        ControlLoop { sync_max, ..self }
+    }
+
+    /// Counts what it does.
+    pub fn metrics(self, metrics: &Arc<Metrics>) -> Self {
+        ControlLoop { metrics: Some(Arc::clone(metrics)), ..self }
+    }
+
+    /// Its queue, for as long as it runs: whoever wants can add keys to it.
+    pub fn queue(&self) -> Weak<Queue<ObjectKey>> {
+        Arc::downgrade(&self.queue)
+    }
+
+    /// Reconciles until `shutdown`, then lets those under way end.
+    ///
+    /// # Errors
+    /// If an informer has nothing to read after a while.
+    pub async fn run<F, R>(self, shutdown: CancellationToken, reconcile: F) -> Result<(), NotReady>
+    where
+        F: Fn(Request<K>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Action, Error>> + Send + 'static,
+    {
+        let Some(ready) = shutdown.run_until_cancelled(self.ready()).await else { return Ok(()) };
+        ready?;
+        let listening = self.listen();
+        let worker = Arc::new(Worker {
+            name: Arc::clone(&self.name),
+            primary: self.primary.clone(),
+            queue: Arc::clone(&self.queue),
+            deadline: self.deadline,
+            writes: Arc::clone(&self.writes),
+            meter: self.metrics.map(|metrics| metrics.of(&self.name, &self.queue, self.at_once)),
+            reconcile,
+        });
+        let mut workers = JoinSet::new();
+        for _ in 0..self.at_once {
+            workers.spawn(Arc::clone(&worker).run());
+        }
+        shutdown.cancelled().await;
+        drop(listening);
+        self.queue.close();
+        while workers.join_next().await.is_some() {}
+        Ok(())
+    }
+
+    async fn ready(&self) -> Result<(), NotReady> {
+        self.primary.synced(self.sync_max).await?;
+        for other in &self.others {
+            other.synced(self.sync_max).await?;
+        }
+        Ok(())
+    }
+
+    /// Begins to listen to all informers.
+    fn listen(&self) -> Vec<Subscription> {
+        let (queue, source) = (Arc::clone(&self.queue), self.primary.source());
+        let (predicate, writes) = (self.predicate.clone(), Arc::clone(&self.writes));
+        let own = self.primary.subscribe(move |change| {
+            let (object, priority) = match change {
+                Change::Applied { object, old: Some(old), .. } => {
+                    if predicate.as_ref().is_some_and(|predicate| !predicate.holds(old, object)) {
+                        return;
+                    }
+                    (object, 0)
+                }
+                Change::Applied { object, initial: true, .. } => (object, INITIAL_PRIORITY),
+                Change::Applied { object, .. } | Change::Deleted(object) => (object, 0),
+            };
+            let key = ObjectKey::of(object.meta());
+            match change {
+                Change::Applied { .. } if writes.made(&key, object.meta()) => return,
+                Change::Applied { .. } => {}
+                Change::Deleted(_) => writes.forget(&key),
+            }
+            let cause = cause(&source, object.as_ref());
+            queue.add_with(key, Add::default().priority(priority).because(cause));
+        });
+        let others = self.others.iter().map(|other| other.listen(&self.queue));
+        std::iter::once(own).chain(others).collect()
+    }
+}
+
+/// Something that happened outside.
+pub(crate) fn outside(source: &Arc<str>) -> Cause {
+    Cause { source: Arc::clone(source), object: Box::default(), revision: Box::default() }
+}
+
+/// Another informer that a controller listens to.
+trait Listen: Send + Sync {
+    fn listen(&self, queue: &Arc<Queue<ObjectKey>>) -> Subscription;
+
+    fn synced(&self, timeout: Duration) -> BoxFuture<'_, Result<(), NotReady>>;
+}
+
+struct Mapped<C, M> {
+    informer: Informer<C>,
+    map: Arc<M>,
+}
+
+impl<C, M> Listen for Mapped<C, M>
+where
+    C: Object,
+    M: Fn(&C) -> Vec<ObjectKey> + Send + Sync + 'static,
+{
+    fn listen(&self, queue: &Arc<Queue<ObjectKey>>) -> Subscription {
+        let (queue, map, source) =
+            (Arc::clone(queue), Arc::clone(&self.map), self.informer.source());
+        self.informer.subscribe(move |change| {
+            let (object, old, priority) = match change {
+                Change::Applied { object, old, initial: true } => (object, old, INITIAL_PRIORITY),
+                Change::Applied { object, old, initial: false } => (object, old, 0),
+                Change::Deleted(object) => (object, &None, 0),
+            };
+            let mut keys = map(object);
+            if let Some(old) = old {
+                keys.extend(map(old));
+                keys.sort_unstable();
+                keys.dedup();
+            }
+            for key in keys {
+                let cause = cause(&source, object.as_ref());
+                queue.add_with(key, Add::default().priority(priority).because(cause));
+            }
+        })
+    }
+
+    fn synced(&self, timeout: Duration) -> BoxFuture<'_, Result<(), NotReady>> {
+        Box::pin(self.informer.synced(timeout))
+    }
+}
+
+/// The object of kind `K` that controls another one.
+fn controlled_by<K: Resource<DynamicType = ()>>(child: &impl Resource) -> Option<ObjectKey> {
+    let owners = child.meta().owner_references.iter().flatten();
+    let mut controllers = owners.filter(|owner| owner.controller == Some(true));
+    let owner = controllers.find(|owner| {
+        let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
+        owner.kind == K::kind(&()) && group == K::group(&())
+    })?;
+    Some(ObjectKey::new(child.meta().namespace.as_deref(), &owner.name))
+}
+
+fn cause(source: &Arc<str>, object: &impl Resource) -> Cause {
+    let metadata = object.meta();
+    Cause {
+        source: Arc::clone(source),
+        object: ObjectKey::of(metadata).as_str().into(),
+        revision: metadata.resource_version.as_deref().unwrap_or_default().into(),
+    }
+}

@@ -1,0 +1,166 @@
+//! One reconcile, from the object in the cache to what is written of it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tracing::{debug, warn};
+
+use super::Reconciler;
+use crate::context::{Context, Kind, Site};
+use crate::difference::{Difference, hold_to};
+use crate::endpoint::Endpoint;
+use crate::informer::Informer;
+use crate::key::ObjectKey;
+use crate::reconcile::{Action, Error, Request};
+
+pub(super) struct Round<K, R> {
+    pub(super) site: Arc<Site>,
+    pub(super) reconciler: Arc<R>,
+    pub(super) finalizer: Option<Arc<str>>,
+    pub(super) primary: Informer<K>,
+}
+
+/// Why what a reconcile changed was not written.
+enum Unwritten {
+    /// There is nothing to write to any more.
+    Gone,
+    /// Somebody else was faster: look again.
+    Conflict,
+    Failed(Error),
+}
+
+impl<K: Kind + Clone, R: Reconciler<K>> Round<K, R> {
+    pub(super) async fn reconcile(&self, request: Request<K>) -> Result<Action, Error> {
+        let Some(object) = &request.object else {
+            self.reconciler.gone(&request.key);
+            return Ok(Action::Done);
+        };
+        let mut object = K::clone(object);
+        let is_held = self.finalizer.as_deref().is_some_and(|own| has(&object, own));
+        if object.meta().deletion_timestamp.is_some() {
+            return match is_held {
+                true => self.clean_up(&request, object).await,
+                // What it has brought about goes with it, or is somebody else's to take back.
+                false => Ok(Action::Done),
+            };
+        }
+        if let Some(finalizer) = self.finalizer.as_deref().filter(|_| !is_held) {
+            // Nothing is brought about that could not be taken back.
+            let before = serde_json::to_value(&object)?;
+            let finalizers = object.meta_mut().finalizers.get_or_insert_default();
+            finalizers.push(finalizer.to_owned());
+            match self.write(&before, &object).await {
+                Ok(Some(written)) => object = written,
+                Ok(None) => {}
+                Err(unwritten) => return unwritten.action(),
+            }
+        }
+        let (before, ctx) = (serde_json::to_value(&object)?, Context::new(&self.site, &object));
+        let ended = self.reconciler.reconcile(&mut object, &ctx).await;
+        self.settle(&request, ended, &before, &object).await
+    }
+
+    async fn clean_up(&self, request: &Request<K>, mut object: K) -> Result<Action, Error> {
+        let (before, ctx) = (serde_json::to_value(&object)?, Context::new(&self.site, &object));
+        let ended = self.reconciler.cleanup(&mut object, &ctx).await;
+        if matches!(ended, Ok(Action::Done)) {
+            let finalizers = &mut object.meta_mut().finalizers;
+            if let Some(finalizers) = finalizers {
+                finalizers.retain(|known| Some(&**known) != self.finalizer.as_deref());
+            }
+        }
+        self.settle(request, ended, &before, &object).await
+    }
+
+    /// Writes what a reconcile has changed, however it ended.
+    async fn settle(
+        &self,
+        request: &Request<K>,
+        ended: Result<Action, Error>,
+        before: &Value,
+        after: &K,
+    ) -> Result<Action, Error> {
+        let written = self.write(before, after).await;
+        match (ended, written) {
+            (Ok(action), Ok(None)) => Ok(action),
+            (Ok(action), Ok(Some(written))) => {
+                // If it is wholly as this reconcile wants it, there is no reason to look again.
+                if essence(&written)? == essence(after)? {
+                    request.wrote(written.meta().resource_version.as_deref().unwrap_or_default());
+                }
+                Ok(action)
+            }
+            (Ok(_), Err(unwritten)) => unwritten.action(),
+            (Err(error), written) => {
+                if let Err(Unwritten::Failed(error)) = written {
+                    warn!(%error, "nor could be written what a reconcile has changed");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Sends what has changed. Gives the object as it was last written, if it was.
+    async fn write(&self, before: &Value, after: &K) -> Result<Option<K>, Unwritten> {
+        let key = ObjectKey::of(after.meta());
+        let after = serde_json::to_value(after).map_err(|error| Unwritten::Failed(error.into()))?;
+        let Difference { object, status } = Difference::new(before, &after);
+        let endpoint = Endpoint::of::<K>(&self.site.client, key.namespace());
+        let (name, manager) = (key.name(), &*self.site.manager);
+        let mut written: Option<K> = None;
+        // The status first: without its finalizer the object may be gone at once.
+        if let Some(mut patch) = status {
+            hold_to(&mut patch, before);
+            written = Some(endpoint.merge_status(name, manager, &patch).await?);
+        }
+        if let Some(mut patch) = object {
+            hold_to(&mut patch, before);
+            if let Some(written) = &written
+                && let Some(version) = patch["metadata"].get_mut("resourceVersion")
+            {
+                *version = written.meta().resource_version.clone().into();
+            }
+            written = Some(endpoint.merge(name, manager, &patch).await?);
+        }
+        if let Some(written) = &written {
+            debug!(%key, "written");
+            self.primary.expect(written.meta());
+        }
+        Ok(written)
+    }
+}
+
+impl Unwritten {
+    fn action(self) -> Result<Action, Error> {
+        match self {
+            Unwritten::Gone => Ok(Action::Done),
+            Unwritten::Conflict => Ok(Action::Requeue),
+            Unwritten::Failed(error) => Err(error),
+        }
+    }
+}
+
+impl From<kube::Error> for Unwritten {
+    fn from(error: kube::Error) -> Self {
+        match &error {
+            kube::Error::Api(status) if status.code == 404 => Unwritten::Gone,
+            kube::Error::Api(status) if status.code == 409 => Unwritten::Conflict,
+            _ => Unwritten::Failed(error.into()),
+        }
+    }
+}
+
+fn has(object: &impl Kind, finalizer: &str) -> bool {
+    object.meta().finalizers.iter().flatten().any(|known| known == finalizer)
+}
+
+/// An object without what the server notes about its versions.
+fn essence(object: &impl Kind) -> Result<Value, serde_json::Error> {
+    let mut object = serde_json::to_value(object)?;
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        for field in ["generation", "managedFields", "resourceVersion"] {
+            metadata.remove(field);
+        }
+    }
+    Ok(object)
+}

@@ -1,0 +1,272 @@
+//! Whole operators: what they write, what they do not, and what they make of deletions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::events::v1::Event as StoredEvent;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Client, CustomResource, CustomResourceExt as _};
+use kubewright::condition::Conditions as _;
+use kubewright::{Action, Clock, Context, Controller, Error, Event, Operator, Reconciler};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::Cluster;
+
+/// A greeting that is kept in a ConfigMap.
+#[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[kube(group = "example.com", version = "v1", kind = "Greeting", namespaced)]
+#[kube(status = "GreetingStatus")]
+struct GreetingSpec {
+    name: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+struct GreetingStatus {
+    #[serde(default)]
+    conditions: Vec<Condition>,
+}
+
+#[derive(Clone, Default)]
+struct Greeter {
+    reconciles: Arc<AtomicU32>,
+    cleanups: Arc<AtomicU32>,
+}
+
+impl Reconciler<Greeting> for Greeter {
+    async fn reconcile(&self, greeting: &mut Greeting, ctx: &Context) -> Result<Action, Error> {
+        self.reconciles.fetch_add(1, Ordering::SeqCst);
+        let text = format!("Hello, {}!", greeting.spec.name);
+        let name = greeting.metadata.name.clone();
+        ctx.apply(ConfigMap {
+            metadata: ObjectMeta { name, ..ObjectMeta::default() },
+            data: Some(BTreeMap::from([("text".to_owned(), text)])),
+            ..ConfigMap::default()
+        })
+        .await?;
+        let status = greeting.status.get_or_insert_default();
+        if greeting.spec.name == "nobody" {
+            status.conditions.set(ctx.condition("Ready", false, "Nobody", "nobody is greeted"));
+            ctx.event(Event::warning("Nobody", "there is nobody to greet"));
+            return Err(Error::terminal("nobody is greeted"));
+        }
+        status.conditions.set(ctx.condition("Ready", true, "Greeted", "it is said"));
+        Ok(Action::Done)
+    }
+
+    async fn cleanup(&self, _: &mut Greeting, _: &Context) -> Result<Action, Error> {
+        match self.cleanups.fetch_add(1, Ordering::SeqCst) {
+            0 => Ok(Action::RequeueAfter(Duration::from_secs(30))),
+            _ => Ok(Action::Done),
+        }
+    }
+}
+
+/// A cluster in which greetings are served, and an operator at work.
+struct Site {
+    cluster: Cluster,
+    greeter: Greeter,
+    shutdown: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+impl Site {
+    async fn start() -> Self {
+        let cluster = Cluster::start().await;
+        define(&cluster.client()).await;
+        let mut site = Site::empty(cluster);
+        site.run();
+        site
+    }
+
+    fn empty(cluster: Cluster) -> Self {
+        Site {
+            cluster,
+            greeter: Greeter::default(),
+            shutdown: CancellationToken::new(),
+            tasks: JoinSet::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        let controller = Controller::new("greeter", self.greeter.clone())
+            .finalizer("example.com/greeter")
+            .owns::<ConfigMap>();
+        let operator = Operator::new("greeter").controller(controller);
+        let (client, shutdown) = (self.cluster.client(), self.shutdown.clone());
+        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
+        self.tasks.spawn(async move { operator.run(client, clock, shutdown).await });
+    }
+
+    fn greetings(&self) -> Api<Greeting> {
+        Api::default_namespaced(self.cluster.client())
+    }
+
+    fn config_maps(&self) -> Api<ConfigMap> {
+        Api::default_namespaced(self.cluster.client())
+    }
+
+    async fn greet(&self, name: &str) -> Greeting {
+        let greeting = Greeting::new("first", GreetingSpec { name: name.to_owned() });
+        self.greetings().create(&PostParams::default(), &greeting).await.expect("created")
+    }
+
+    async fn ready(&self) -> Arc<Greeting> {
+        self.until(|greeting| greeting.is_some_and(|it| condition(it, "True"))).await.expect("it")
+    }
+
+    async fn until(&self, is_so: impl Fn(Option<&Greeting>) -> bool) -> Option<Arc<Greeting>> {
+        self.cluster.eventually(Some("default"), "first", is_so).await
+    }
+
+    /// Waits until the child says something.
+    async fn says(&self, text: &str) {
+        let says = |child: Option<&ConfigMap>| {
+            let data = child.and_then(|child| child.data.as_ref());
+            data.is_some_and(|data| data["text"] == text)
+        };
+        self.cluster.eventually(Some("default"), "first", says).await;
+    }
+
+    async fn end(mut self) {
+        self.shutdown.cancel();
+        while self.tasks.join_next().await.is_some() {}
+        self.cluster.shutdown().await;
+    }
+}
+
+fn condition(greeting: &Greeting, status: &str) -> bool {
+    let ready = greeting.status.as_ref().and_then(|status| status.conditions.find("Ready"));
+    ready.is_some_and(|ready| ready.status == status)
+}
+
+async fn define(client: &Client) {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    definitions.create(&PostParams::default(), &Greeting::crd()).await.expect("defined");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_brought_about_once_and_then_left_alone() {
+    let site = Site::start().await;
+    site.greet("Ada").await;
+    let greeting = site.ready().await;
+    assert_eq!(greeting.metadata.finalizers, Some(vec!["example.com/greeter".to_owned()]));
+    let status = greeting.status.as_ref().expect("a status");
+    assert_eq!(status.conditions[0].observed_generation, Some(1));
+    let child = site.config_maps().get("first").await.expect("the child");
+    assert_eq!(child.data.expect("data")["text"], "Hello, Ada!");
+    let owners = child.metadata.owner_references.expect("an owner");
+    assert_eq!(Some(&owners[0].uid), greeting.metadata.uid.as_ref());
+
+    // An hour later nothing has been written again, and nobody has looked again but for the child
+    // that came.
+    let version = child.metadata.resource_version;
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    let child = site.config_maps().get("first").await.expect("the child");
+    assert_eq!(child.metadata.resource_version, version);
+    assert_eq!(site.greeter.reconciles.load(Ordering::SeqCst), 2);
+    site.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_edited_and_what_is_tampered_with_is_brought_about_again() {
+    let site = Site::start().await;
+    site.greet("Ada").await;
+    site.ready().await;
+    let patch = Patch::Merge(json!({"spec": {"name": "Grace"}}));
+    site.greetings().patch("first", &PatchParams::default(), &patch).await.expect("edited");
+    site.says("Hello, Grace!").await;
+    let patch = Patch::Merge(json!({"data": {"text": "nonsense"}}));
+    site.config_maps().patch("first", &PatchParams::default(), &patch).await.expect("tampered");
+    site.says("Hello, Grace!").await;
+    site.config_maps().delete("first", &DeleteParams::default()).await.expect("deleted");
+    site.says("Hello, Grace!").await;
+    site.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_goes_when_its_cleanup_is_done() {
+    let site = Site::start().await;
+    site.greet("Ada").await;
+    site.ready().await;
+    site.greetings().delete("first", &DeleteParams::default()).await.expect("deleted");
+    site.until(|greeting| greeting.is_none()).await;
+    assert_eq!(site.greeter.cleanups.load(Ordering::SeqCst), 2);
+    site.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_is_written_and_an_event_told_also_when_a_reconcile_fails() {
+    let site = Site::start().await;
+    site.greet("nobody").await;
+    let is_refused =
+        |greeting: Option<&Greeting>| greeting.is_some_and(|it| condition(it, "False"));
+    let greeting = site.until(is_refused).await.expect("a greeting");
+    let status = greeting.status.as_ref().expect("a status");
+    assert_eq!(status.conditions[0].reason, "Nobody");
+    // It failed for good; its own child that came is the one reason to look again.
+    tokio::time::sleep(Duration::from_secs(1800)).await;
+    assert_eq!(site.greeter.reconciles.load(Ordering::SeqCst), 2);
+    let events: Api<StoredEvent> = Api::default_namespaced(site.cluster.client());
+    let events = events.list(&ListParams::default()).await.expect("a list");
+    assert_eq!(events.items[0].reason.as_deref(), Some("Nobody"));
+    assert_eq!(events.items[0].type_.as_deref(), Some("Warning"));
+    assert_eq!(events.items[0].series.as_ref().map(|series| series.count), Some(2));
+    site.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_waits_for_its_definition() {
+    let mut site = Site::empty(Cluster::start().await);
+    site.run();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    define(&site.cluster.client()).await;
+    let is_served = |definition: Option<&CustomResourceDefinition>| {
+        let status = definition.and_then(|definition| definition.status.as_ref());
+        let mut conditions =
+            status.and_then(|status| status.conditions.as_ref()).into_iter().flatten();
+        conditions.any(|condition| condition.type_ == "Established" && condition.status == "True")
+    };
+    site.cluster.eventually(None, "greetings.example.com", is_served).await;
+    site.greet("Ada").await;
+    site.ready().await;
+    site.end().await;
+}
+
+struct Nosy;
+
+impl Reconciler<ConfigMap> for Nosy {
+    async fn reconcile(&self, object: &mut ConfigMap, ctx: &Context) -> Result<Action, Error> {
+        let error = ctx.get::<Secret>(None, "any").await.expect_err("it is not declared");
+        let told = BTreeMap::from([("told".to_owned(), error.to_string())]);
+        object.data = Some(told);
+        Ok(Action::Done)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_not_declared_is_not_read() {
+    let mut site = Site::empty(Cluster::start().await);
+    let object: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "nosy"}})).unwrap();
+    site.config_maps().create(&PostParams::default(), &object).await.expect("created");
+    let operator = Operator::new("nosy").controller(Controller::new("nosy", Nosy));
+    let (client, shutdown) = (site.cluster.client(), site.shutdown.clone());
+    let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
+    site.tasks.spawn(async move { operator.run(client, clock, shutdown).await });
+    let is_told = |object: Option<&ConfigMap>| object.is_some_and(|object| object.data.is_some());
+    let object = site.cluster.eventually(Some("default"), "nosy", is_told).await.expect("it");
+    assert_eq!(
+        object.data.as_ref().expect("data")["told"],
+        "Secret is not declared: say `.reads::<Secret>()` or `.owns::<Secret>()` of the controller"
+    );
+    site.end().await;
+}
