@@ -218,21 +218,20 @@ pub struct Certificates {
 
 /// To keep certificates, and to tell the API server which it is to trust: nobody else's.
 pub fn certificates(uses: &Certificates) -> Vec<Access> {
-    const SEEN_AND_CHANGED: &[&str] = &["get", "list", "watch", "update", "patch"];
     fn trusting<K>(names: &[String]) -> Option<Access>
     where
         K: Resource<DynamicType = ()>,
         K::Scope: 'static,
     {
         let names = names.iter().map(String::as_str);
-        let access = Access::of::<K>().and(SEEN_AND_CHANGED).named(names);
+        let access = Access::of::<K>().and(&["get", "patch"]).named(names);
         // Without names it would be the right to all of them.
         (!access.names.is_empty()).then_some(access)
     }
     let secret = Access::of::<Secret>().at_home();
     [
         Some(secret.clone().and(&["create"])),
-        Some(secret.and(SEEN_AND_CHANGED).named([uses.secret.as_str()])),
+        Some(secret.and(&["get", "update"]).named([uses.secret.as_str()])),
         trusting::<MutatingWebhookConfiguration>(&uses.mutating),
         trusting::<ValidatingWebhookConfiguration>(&uses.validating),
         trusting::<CustomResourceDefinition>(&uses.definitions),

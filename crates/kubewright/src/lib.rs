@@ -11,6 +11,7 @@ mod backoff;
 pub mod cache;
 mod clock;
 pub mod condition;
+pub mod connect;
 pub mod context;
 pub mod control_loop;
 pub mod controller;

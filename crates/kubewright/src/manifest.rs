@@ -181,10 +181,10 @@ impl Package {
         if !names::fit(&self.name) {
             return Err(RenderError::Name { name: self.name.clone() });
         }
-        let is_defined = |name: &&String| {
+        let is_unknown = |name: &&String| {
             !self.definitions.iter().any(|crd| crd.metadata.name.as_ref() == Some(*name))
         };
-        if let Some(name) = self.converted.iter().find(is_defined) {
+        if let Some(name) = self.converted.iter().find(is_unknown) {
             return Err(RenderError::Converted { name: name.clone() });
         }
 

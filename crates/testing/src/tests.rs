@@ -2,4 +2,5 @@
 
 mod controllers;
 mod informers;
+mod manifests;
 mod operators;

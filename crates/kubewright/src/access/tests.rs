@@ -133,11 +133,9 @@ fn certificates_reach_only_what_has_their_name() {
         &certificates(&uses),
         &[
             ": secrets = create",
-            ": secrets [pets-webhook-certificates] = get,list,patch,update,watch",
-            "admissionregistration.k8s.io: validatingwebhookconfigurations [pets] = \
-             get,list,patch,update,watch",
-            "apiextensions.k8s.io: customresourcedefinitions [pets.example.com] = \
-             get,list,patch,update,watch",
+            ": secrets [pets-webhook-certificates] = get,update",
+            "admissionregistration.k8s.io: validatingwebhookconfigurations [pets] = get,patch",
+            "apiextensions.k8s.io: customresourcedefinitions [pets.example.com] = get,patch",
         ],
     );
 }
