@@ -170,7 +170,11 @@ impl<K: Object> Informer<K> {
     pub fn subscribe(&self, observe: impl Fn(&Change<K>) + Send + Sync + 'static) -> Subscription {
         let number = self.shared.subscribe(Box::new(observe));
         let informer = self.clone();
-        Subscription(Some(Box::new(move || informer.shared.unsubscribe(number))))
+        Subscription(Some(Box::new(move || {
+            // All of it: a closure that used a part would keep only that, and the rest would end.
+            let informer = &informer;
+            informer.shared.unsubscribe(number);
+        })))
     }
 
     /// Ends when the kind turns out not to be served. Does not keep it followed.

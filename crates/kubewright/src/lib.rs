@@ -16,6 +16,7 @@ pub mod context;
 pub mod control_loop;
 pub mod controller;
 mod difference;
+pub mod election;
 mod endpoint;
 pub mod event;
 pub mod informer;

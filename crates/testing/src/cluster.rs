@@ -5,6 +5,7 @@ use kubewright_apiserver::user::{MASTERS, User};
 use kubewright_cluster::{Clock, Config, Names, Storage, Terms};
 
 use crate::faults::Faults;
+use crate::line::Line;
 
 /// A cluster in memory. It is there for as long as this is.
 pub struct Cluster {
@@ -47,6 +48,12 @@ impl Cluster {
     pub(crate) fn plain_client(&self) -> Client {
         let admin = User::new("admin", [MASTERS.to_owned()]);
         Client::new(self.inner.server().as_user(admin), "default")
+    }
+
+    /// A client that may do everything, over a line that can be cut.
+    pub fn client_over(&self, line: &Line) -> Client {
+        let service = self.inner.server().as_user(User::new("admin", [MASTERS.to_owned()]));
+        Client::new(line.to(self.faults.around(service)), "default")
     }
 
     /// What can go wrong between clients and the cluster.

@@ -7,8 +7,10 @@
 mod cluster;
 mod eventually;
 mod faults;
+mod line;
 #[cfg(test)]
 mod tests;
 
 pub use cluster::Cluster;
 pub use faults::{Faults, Held};
+pub use line::Line;

@@ -12,6 +12,8 @@ const DOCUMENT: &str = "docs/long.md";
 
 /// How often each crash test stops the store; an ordinary run does so a dozen times.
 const CRASHES: &str = "200";
+/// How often replicas meet what may become of them; an ordinary run has forty.
+const RUNS: &str = "1000";
 const ORACLE_CASES: &str = "10000";
 const FUZZ_TARGETS: &str = "fuzz/fuzz_targets";
 const FUZZ_SECONDS: u32 = 60;
@@ -69,6 +71,14 @@ fn lanes() -> Result<Vec<Lane>> {
                 "crashes",
                 "no acknowledged write is lost in hundreds of crashes",
                 "cargo test --release --package kubewright-store crash",
+            )
+        },
+        Lane {
+            environment: &[("KUBEWRIGHT_RUNS", RUNS)],
+            ..lane(
+                "replicas",
+                "of replicas that are killed, cut off and stopped, only the one that may writes",
+                "cargo test --package kubewright-testing whatever_becomes_of",
             )
         },
         Lane {
