@@ -21,6 +21,7 @@ use crate::clock::Clock;
 use crate::context::Kind;
 use crate::controller::{Controller, Part, Reconciler, Surroundings};
 use crate::event::Recorder;
+use crate::manifest::Package;
 use crate::metrics::Metrics;
 
 /// How long informers may take before it is told that they are not ready.
@@ -70,6 +71,15 @@ impl Operator {
 
     pub fn definitions(&self) -> &[CustomResourceDefinition] {
         &self.definitions
+    }
+
+    /// What brings it into a cluster.
+    pub fn package(&self) -> Package {
+        Package {
+            accesses: self.accesses(),
+            definitions: self.definitions.clone(),
+            ..Package::new(&self.name)
+        }
     }
 
     /// Runs all controllers until `shutdown`, then lets what is under way end.

@@ -1,5 +1,7 @@
 //! A cluster for one test.
 
+use std::time::Duration;
+
 use kube::Client;
 use kubewright_apiserver::user::{MASTERS, User};
 use kubewright_cluster::{Clock, Config, Names, Storage, Terms};
@@ -10,6 +12,7 @@ use crate::line::Line;
 /// A cluster in memory. It is there for as long as this is.
 pub struct Cluster {
     inner: kubewright_cluster::Cluster,
+    clock: Clock,
     faults: Faults,
 }
 
@@ -19,17 +22,18 @@ impl Cluster {
     /// # Panics
     /// If it does not start, which ends the test.
     pub async fn start() -> Self {
+        let clock = Clock::started_now();
         let config = Config {
             storage: Storage::Memory,
             listen: None,
-            clock: Clock::started_now(),
+            clock,
             controllers: Names::all(),
             audit: None,
             terms: Terms::default(),
         };
         let inner = kubewright_cluster::Cluster::start(config).await;
         let inner = inner.unwrap_or_else(|error| panic!("the cluster did not start: {error:?}"));
-        Cluster { inner, faults: Faults::default() }
+        Cluster { inner, clock, faults: Faults::default() }
     }
 
     /// A client that may do everything, and meets the cluster's [`Faults`].
@@ -42,6 +46,11 @@ impl Cluster {
         let groups = groups.iter().map(|&group| group.to_owned());
         let service = self.inner.server().as_user(User::new(user, groups));
         Client::new(self.faults.around(service), "default")
+    }
+
+    /// The time as the cluster has it, since the Unix epoch.
+    pub(crate) fn now(&self) -> Duration {
+        self.clock.now()
     }
 
     /// A client that may do everything, and meets no faults.

@@ -8,9 +8,13 @@ mod cluster;
 mod eventually;
 mod faults;
 mod line;
+mod running;
 #[cfg(test)]
 mod tests;
+mod yaml;
 
 pub use cluster::Cluster;
 pub use faults::{Faults, Held};
 pub use line::Line;
+pub use running::Running;
+pub use yaml::yaml;

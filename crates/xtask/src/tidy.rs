@@ -85,11 +85,15 @@ impl Files {
 /// The crate list of ARCHITECTURE.md is the table of contents; it must be true.
 fn map_faults(root: &Path) -> Result<Vec<String>> {
     let text = fs::read_to_string(root.join("ARCHITECTURE.md")).context("read ARCHITECTURE.md")?;
-    let there: BTreeSet<String> = fs::read_dir(root.join("crates"))
-        .context("list crates")?
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect();
+    let mut there = names(&root.join("crates"))?;
+    let operators = names(&root.join("operators"))?;
+    there.extend(operators.into_iter().map(|name| format!("operators/{name}")));
     Ok(compare_map(&text, &there))
+}
+
+fn names(folder: &Path) -> Result<BTreeSet<String>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))?;
+    Ok(entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
 }
 
 fn compare_map(text: &str, there: &BTreeSet<String>) -> Vec<String> {

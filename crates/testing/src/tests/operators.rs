@@ -5,22 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::events::v1::Event as StoredEvent;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
-use kube::{Client, CustomResource, CustomResourceExt as _};
+use kube::{CustomResource, CustomResourceExt as _};
 use kubewright::condition::Conditions as _;
-use kubewright::{Action, Clock, Context, Controller, Error, Event, Operator, Reconciler};
+use kubewright::{Action, Context, Controller, Error, Event, Operator, Reconciler};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
-use crate::Cluster;
+use crate::{Cluster, Running};
 
 /// A greeting that is kept in a ConfigMap.
 #[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -75,36 +71,26 @@ impl Reconciler<Greeting> for Greeter {
 struct Site {
     cluster: Cluster,
     greeter: Greeter,
-    shutdown: CancellationToken,
-    tasks: JoinSet<()>,
+    running: Option<Running>,
 }
 
 impl Site {
     async fn start() -> Self {
-        let cluster = Cluster::start().await;
-        define(&cluster.client()).await;
-        let mut site = Site::empty(cluster);
-        site.run();
+        let mut site = Site::empty().await;
+        let operator = site.operator().kind::<Greeting>();
+        site.running = Some(site.cluster.run(operator).await);
         site
     }
 
-    fn empty(cluster: Cluster) -> Self {
-        Site {
-            cluster,
-            greeter: Greeter::default(),
-            shutdown: CancellationToken::new(),
-            tasks: JoinSet::new(),
-        }
+    async fn empty() -> Self {
+        Site { cluster: Cluster::start().await, greeter: Greeter::default(), running: None }
     }
 
-    fn run(&mut self) {
+    fn operator(&self) -> Operator {
         let controller = Controller::new("greeter", self.greeter.clone())
             .finalizer("example.com/greeter")
             .owns::<ConfigMap>();
-        let operator = Operator::new("greeter").controller(controller);
-        let (client, shutdown) = (self.cluster.client(), self.shutdown.clone());
-        let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
-        self.tasks.spawn(async move { operator.run(client, clock, shutdown).await });
+        Operator::new("greeter").controller(controller)
     }
 
     fn greetings(&self) -> Api<Greeting> {
@@ -137,9 +123,10 @@ impl Site {
         self.cluster.eventually(Some("default"), "first", says).await;
     }
 
-    async fn end(mut self) {
-        self.shutdown.cancel();
-        while self.tasks.join_next().await.is_some() {}
+    async fn end(self) {
+        if let Some(running) = self.running {
+            running.stop().await;
+        }
         self.cluster.shutdown().await;
     }
 }
@@ -147,11 +134,6 @@ impl Site {
 fn condition(greeting: &Greeting, status: &str) -> bool {
     let ready = greeting.status.as_ref().and_then(|status| status.conditions.find("Ready"));
     ready.is_some_and(|ready| ready.status == status)
-}
-
-async fn define(client: &Client) {
-    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    definitions.create(&PostParams::default(), &Greeting::crd()).await.expect("defined");
 }
 
 #[tokio::test(start_paused = true)]
@@ -226,17 +208,12 @@ async fn a_status_is_written_and_an_event_told_also_when_a_reconcile_fails() {
 
 #[tokio::test(start_paused = true)]
 async fn a_controller_waits_for_its_definition() {
-    let mut site = Site::empty(Cluster::start().await);
-    site.run();
+    let mut site = Site::empty().await;
+    site.running = Some(site.cluster.run(site.operator()).await);
     tokio::time::sleep(Duration::from_secs(600)).await;
-    define(&site.cluster.client()).await;
-    let is_served = |definition: Option<&CustomResourceDefinition>| {
-        let status = definition.and_then(|definition| definition.status.as_ref());
-        let mut conditions =
-            status.and_then(|status| status.conditions.as_ref()).into_iter().flatten();
-        conditions.any(|condition| condition.type_ == "Established" && condition.status == "True")
-    };
-    site.cluster.eventually(None, "greetings.example.com", is_served).await;
+    let definition = serde_json::to_value(Greeting::crd()).expect("a definition");
+    site.cluster.apply(&definition).await;
+    site.cluster.served("greetings.example.com").await;
     site.greet("Ada").await;
     site.ready().await;
     site.end().await;
@@ -255,13 +232,11 @@ impl Reconciler<ConfigMap> for Nosy {
 
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_is_not_declared_is_not_read() {
-    let mut site = Site::empty(Cluster::start().await);
+    let mut site = Site::empty().await;
     let object: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "nosy"}})).unwrap();
     site.config_maps().create(&PostParams::default(), &object).await.expect("created");
     let operator = Operator::new("nosy").controller(Controller::new("nosy", Nosy));
-    let (client, shutdown) = (site.cluster.client(), site.shutdown.clone());
-    let clock = Clock::starting_at(Timestamp::UNIX_EPOCH);
-    site.tasks.spawn(async move { operator.run(client, clock, shutdown).await });
+    site.running = Some(site.cluster.run(operator).await);
     let is_told = |object: Option<&ConfigMap>| object.is_some_and(|object| object.data.is_some());
     let object = site.cluster.eventually(Some("default"), "nosy", is_told).await.expect("it");
     assert_eq!(

@@ -1,0 +1,21 @@
+//! Runs a command at a time: an `At` says which and when, and a pod runs it.
+//!
+//! [`plan`] decides what is next, from values alone; [`Clockwork`] does it.
+
+mod clockwork;
+mod kind;
+mod plan;
+
+use k8s_openapi::api::core::v1::Pod;
+use kubewright::{Controller, Operator};
+
+pub use clockwork::Clockwork;
+pub use kind::{At, AtSpec, AtStatus, Phase};
+pub use plan::{Step, plan, pod, pod_name};
+
+/// The whole program.
+pub fn operator() -> Operator {
+    Operator::new("at")
+        .kind::<At>()
+        .controller(Controller::new("at", Clockwork).owns::<Pod>().at_once(4))
+}
