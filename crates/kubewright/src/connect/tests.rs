@@ -26,10 +26,10 @@ fn check(flag: Option<&str>, variables: &[&str], expected: &[Source]) {
 
 #[test]
 fn flags_go_before_variables_before_the_pod_before_home() {
-    let all = ["KUBECONFIG=/a:/b", "KUBERNETES_SERVICE_HOST=10.0.0.1", "HOME=/home/thor"];
+    let all = ["KUBECONFIG=/a:/b", "KUBERNETES_SERVICE_HOST=10.0.0.1", "HOME=/people/thor"];
     check(Some("/flag"), &all, &[Source::Flag(path("/flag"))]);
     check(None, &all, &[Source::Variable(vec![path("/a"), path("/b")])]);
-    check(None, &all[1..], &[Source::Pod, Source::Home(path("/home/thor/.kube/config"))]);
+    check(None, &all[1..], &[Source::Pod, Source::Home(path("/people/thor/.kube/config"))]);
     check(None, &[], &[Source::Pod]);
 }
 
