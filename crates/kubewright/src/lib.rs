@@ -9,6 +9,8 @@ pub mod access;
 mod apply;
 mod backoff;
 pub mod cache;
+pub mod certificate;
+mod chain;
 mod clock;
 pub mod condition;
 pub mod connect;
@@ -28,6 +30,8 @@ pub mod predicate;
 pub mod queue;
 mod random;
 pub mod reconcile;
+pub mod serve;
+pub mod webhook;
 
 pub use cache::Cache;
 pub use clock::Clock;

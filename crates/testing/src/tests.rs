@@ -1,10 +1,13 @@
 //! The library's parts on a real server: they may not know it, so their tests are here.
 
+mod certificates;
 mod controllers;
 mod election;
 mod informers;
 mod manifests;
 mod operators;
+mod serving;
+mod webhooks;
 
 /// How often a test that is decided by a seed runs: `KUBEWRIGHT_RUNS`, or so often.
 fn runs(otherwise: u64) -> u64 {

@@ -1,0 +1,1 @@
+//! Servers by value, and on loopback.

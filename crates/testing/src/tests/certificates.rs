@@ -1,0 +1,1 @@
+//! Certificates that an operator makes itself, and what happens when it cannot.

@@ -1,0 +1,1 @@
+//! Pages that only some may see.

@@ -1,0 +1,266 @@
+//! Webhooks that the server calls, over TLS on loopback, while objects are written and read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Client, CustomResource, CustomResourceExt as _, ResourceExt as _};
+use kubewright::webhook::{
+    Cause, Change, Conversion, ConversionError, Denied, Metrics, Operation, Review, Server, Spoke,
+    Webhook, Webhooks, install,
+};
+use prometheus_client::registry::Registry;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::Cluster;
+
+/// A server of webhooks in this process, of which a cluster has been told.
+struct Site {
+    registry: Registry,
+    tasks: JoinSet<()>,
+    shutdown: CancellationToken,
+}
+
+impl Site {
+    async fn start(client: &Client, webhooks: Webhooks) -> Self {
+        let mut registry = Registry::default();
+        let metrics = Arc::new(Metrics::new(&mut registry));
+        let webhooks = Arc::new(webhooks);
+        let local = Server::local(Arc::clone(&webhooks), metrics, Timestamp::now()).await;
+        let (server, place, trust) = local.expect("a server");
+        let (check, shutdown) = (server.check(), CancellationToken::new());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(server.run(shutdown.clone()));
+        check.ask().await.expect("it answers");
+        let installed = install(client, "zoo", webhooks.registrations(), &place, &trust).await;
+        installed.expect("the server knows of them");
+        Site { registry, tasks, shutdown }
+    }
+
+    async fn end(self) -> String {
+        self.shutdown.cancel();
+        self.tasks.join_all().await;
+        let mut counted = String::new();
+        prometheus_client::encoding::text::encode(&mut counted, &self.registry).expect("metrics");
+        counted
+    }
+}
+
+fn config_map(name: &str, data: &[(&str, &str)]) -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+        data: Some(data.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()),
+        ..ConfigMap::default()
+    }
+}
+
+/// What the server says to a refused write.
+fn refusal<T: std::fmt::Debug>(result: Result<T, kube::Error>) -> (u16, String, String) {
+    match result {
+        Err(kube::Error::Api(status)) => {
+            (status.code, status.reason.clone(), status.message.clone())
+        }
+        other => panic!("it should be refused: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn objects_are_completed_and_judged_as_they_are_written() {
+    let cluster = Cluster::start().await;
+    let client = cluster.client();
+    let only_ours = || ("ours", "object.metadata.namespace == 'default'");
+    let (name, expression) = only_ours();
+    let webhooks = Webhooks::new()
+        .with(
+            Webhook::defaulting(|it: &mut ConfigMap, _: &Review| {
+                it.data.get_or_insert_default().entry("kind".into()).or_insert("dog".into());
+                Ok(())
+            })
+            .when(name, expression),
+        )
+        .with(
+            Webhook::validating(|change: Change<'_, ConfigMap>, review: &Review| match change {
+                Change::Create(it) if it.name_any() == "dragon" => {
+                    Err(Denied::invalid([Cause::not_supported(
+                        "metadata.name",
+                        it.name_any(),
+                        &["cat", "dog"],
+                    )]))
+                }
+                Change::Update { old, new } if old.data != new.data => {
+                    Err(Denied::new(format!("{} may not", user(review))))
+                }
+                Change::Delete(it)
+                    if it.data.as_ref().is_some_and(|it| it.contains_key("kept")) =>
+                {
+                    Err(Denied::new("it is kept"))
+                }
+                _ => Ok(vec![]),
+            })
+            .operations([Operation::Create, Operation::Update, Operation::Delete])
+            .registered(|it| it.namespace_selector = Some(in_default())),
+        );
+    let site = Site::start(&client, webhooks).await;
+    let api: Api<ConfigMap> = Api::default_namespaced(client.clone());
+    let params = PostParams::default();
+
+    let made = api.create(&params, &config_map("rex", &[("kept", "1")])).await.expect("allowed");
+    let data: Vec<_> = made.data.into_iter().flatten().map(|(k, v)| format!("{k}={v}")).collect();
+    assert_eq!(data, ["kept=1", "kind=dog"]);
+
+    let (code, reason, message) = refusal(api.create(&params, &config_map("dragon", &[])).await);
+    assert_eq!((code, reason.as_str()), (422, "Invalid"));
+    assert_eq!(
+        message,
+        "admission webhook \"validate.configmaps.v1.core\" denied the request: \
+         ConfigMap \"dragon\" is invalid: metadata.name: Unsupported value: \"dragon\": \
+         supported values: \"cat\", \"dog\""
+    );
+
+    let patch = Patch::Merge(json!({"data": {"x": "y"}}));
+    let refused = refusal(api.patch("rex", &PatchParams::default(), &patch).await);
+    assert_eq!((refused.0, refused.1.as_str()), (403, "Forbidden"));
+    assert!(refused.2.ends_with("denied the request: admin may not"), "{}", refused.2);
+
+    let refused = refusal(api.delete("rex", &DeleteParams::default()).await);
+    assert!(refused.2.ends_with("it is kept"), "{}", refused.2);
+    let elsewhere: Api<ConfigMap> = Api::namespaced(client, "kube-system");
+    let made = elsewhere.create(&params, &config_map("dragon", &[])).await.expect("not asked");
+    assert_eq!(made.data, None);
+
+    let counted = site.end().await;
+    let mutating = r#"webhook_requests_total{webhook="/mutate--v1-configmap",code="200"} 3"#;
+    assert!(counted.contains(mutating), "{counted}");
+    cluster.shutdown().await;
+}
+
+fn user(review: &Review) -> &str {
+    review.user_info.username.as_deref().unwrap_or_default()
+}
+
+fn in_default() -> k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector {
+    let label = ("kubernetes.io/metadata.name".to_owned(), "default".to_owned());
+    k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector {
+        match_labels: Some([label].into_iter().collect()),
+        match_expressions: None,
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_that_panics_is_counted_and_answers_the_next() {
+    let cluster = Cluster::start().await;
+    let webhook = Webhook::defaulting(|it: &mut ConfigMap, _: &Review| {
+        assert!(it.name_any() != "bad", "not this one");
+        Ok(())
+    });
+    let webhook = webhook.registered(|it| it.namespace_selector = Some(in_default()));
+    let site = Site::start(&cluster.client(), Webhooks::new().with(webhook)).await;
+    let api: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+    let params = PostParams::default();
+    let refused = refusal(api.create(&params, &config_map("bad", &[])).await);
+    assert_eq!(refused.0, 500);
+    assert!(refused.2.contains("panic: not this one [recovered]"), "{}", refused.2);
+    api.create(&params, &config_map("good", &[])).await.expect("allowed");
+    let counted = site.end().await;
+    assert!(counted.contains("controller_runtime_webhook_panics_total 1"), "{counted}");
+    cluster.shutdown().await;
+}
+
+#[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[kube(group = "zoo.example.com", version = "v1", kind = "Pet", namespaced)]
+struct PetSpec {
+    first: String,
+    last: String,
+}
+
+mod alpha {
+    use super::*;
+
+    #[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
+    #[kube(group = "zoo.example.com", version = "v1alpha1", kind = "Pet", namespaced)]
+    pub(super) struct PetSpec {
+        pub(super) name: String,
+    }
+}
+
+impl Spoke for alpha::Pet {
+    type Hub = Pet;
+
+    fn into_hub(self) -> Result<Pet, ConversionError> {
+        let (first, last) = self.spec.name.split_once(' ').ok_or("a pet has two names")?;
+        let spec = PetSpec { first: first.to_owned(), last: last.to_owned() };
+        Ok(Pet { metadata: self.metadata, spec })
+    }
+
+    fn from_hub(hub: Pet) -> Result<Self, ConversionError> {
+        let name = format!("{} {}", hub.spec.first, hub.spec.last);
+        Ok(alpha::Pet { metadata: hub.metadata, spec: alpha::PetSpec { name } })
+    }
+}
+
+/// Defines pets in both versions, and waits until they are served.
+async fn define(client: &Client) {
+    let merged = kube::core::crd::merge_crds(vec![Pet::crd(), alpha::Pet::crd()], "v1");
+    let definition = merged.expect("one definition");
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    api.create(&PostParams::default(), &definition).await.expect("defined");
+    let pets: Api<Pet> = Api::default_namespaced(client.clone());
+    while pets.list(&ListParams::default()).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_custom_resource_is_read_and_written_in_both_its_versions() {
+    let cluster = Cluster::start().await;
+    let client = cluster.client();
+    define(&client).await;
+    let webhooks = Webhooks::new().converting(Conversion::hub::<Pet>().spoke::<alpha::Pet>()).with(
+        Webhook::defaulting(|pet: &mut Pet, _: &Review| {
+            let last = pet.spec.last.clone();
+            pet.labels_mut().insert("last".to_owned(), last);
+            Ok(())
+        }),
+    );
+    let site = Site::start(&client, webhooks).await;
+    let old: Api<alpha::Pet> = Api::default_namespaced(client.clone());
+    let new: Api<Pet> = Api::default_namespaced(client);
+    let params = PostParams::default();
+
+    // Defaulted in the version of the webhook, though written in another one.
+    let mut rex = alpha::Pet::new("rex", alpha::PetSpec { name: "Rex Miller".to_owned() });
+    rex.annotations_mut().insert("note".to_owned(), "kept".to_owned());
+    let made = old.create(&params, &rex).await.expect("made");
+    assert_eq!(made.spec.name, "Rex Miller");
+    let read = new.get("rex").await.expect("there");
+    assert_eq!((read.spec.first.as_str(), read.spec.last.as_str()), ("Rex", "Miller"));
+    assert_eq!(read.uid(), made.uid());
+    assert_eq!(read.labels(), &BTreeMap::from([("last".to_owned(), "Miller".to_owned())]));
+    assert_eq!(read.annotations()["note"], "kept");
+
+    let patch = Patch::Merge(json!({"spec": {"first": "Max"}}));
+    new.patch("rex", &PatchParams::default(), &patch).await.expect("changed");
+    let list = old.list(&ListParams::default()).await.expect("a list");
+    assert_eq!(list.items[0].spec.name, "Max Miller");
+
+    let refused = refusal(
+        old.create(&params, &alpha::Pet::new("x", alpha::PetSpec { name: "X".into() })).await,
+    );
+    assert!(
+        refused.2.contains(
+            "convert Pet \"default/x\" from zoo.example.com/v1alpha1 to zoo.example.com/v1: \
+             a pet has two names"
+        ),
+        "{}",
+        refused.2
+    );
+    site.end().await;
+    cluster.shutdown().await;
+}
