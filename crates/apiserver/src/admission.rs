@@ -145,7 +145,10 @@ impl Admission {
         metrics: Arc<Metrics>,
         shelf: Arc<Shelf>,
     ) -> Self {
-        let policies = Policies::new(store.clone(), shelf, Arc::clone(&authorizer), enabled);
+        let policies = {
+            let (authorizer, metrics) = (Arc::clone(&authorizer), Arc::clone(&metrics));
+            Policies::new(store.clone(), shelf, authorizer, enabled, metrics)
+        };
         let webhooks = {
             let (authorizer, metrics) = (Arc::clone(&authorizer), Arc::clone(&metrics));
             Webhooks::new(store.clone(), authorizer, enabled, metrics)

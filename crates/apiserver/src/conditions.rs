@@ -2,6 +2,12 @@
 
 use serde_json::{Value, json};
 
+/// Whether a status says so.
+pub(crate) fn is_true(status: &Value, what: &str) -> bool {
+    let mut conditions = status["conditions"].as_array().into_iter().flatten();
+    conditions.any(|condition| condition["type"] == what && condition["status"] == "True")
+}
+
 /// Sets a condition of a status. When it became true stays as it is unless the state changes.
 pub(crate) fn set(status: &mut Value, mut condition: Value) {
     let conditions = &mut status["conditions"];

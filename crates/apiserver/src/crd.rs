@@ -22,6 +22,7 @@ use crate::aggregate::{Identity, Lesson, Registry};
 use crate::catalog::Catalog;
 use crate::discovery;
 use crate::index::{self, PREFIX, Store};
+use crate::metrics::Metrics;
 use crate::resource::{Custom, Origin, Resource};
 
 /// Where definitions are kept.
@@ -30,6 +31,7 @@ pub(crate) const DEFINITIONS: &str = "/registry/apiextensions.k8s.io/customresou
 /// Keeps the catalog in step with the stored definitions and APIServices.
 pub(crate) struct Shelf {
     store: Store,
+    metrics: Arc<Metrics>,
     about: Arc<discovery::Server>,
     current: RwLock<Current>,
 }
@@ -51,7 +53,12 @@ struct Read {
 impl Shelf {
     /// The catalog of what is stored; `about` is what discovery tells of the server, `identity` who
     /// it is to servers behind it.
-    pub(crate) fn new(store: Store, about: discovery::Server, identity: Option<Identity>) -> Self {
+    pub(crate) fn new(
+        store: Store,
+        metrics: Arc<Metrics>,
+        about: discovery::Server,
+        identity: Option<Identity>,
+    ) -> Self {
         let about = Arc::new(about);
         let catalog = Catalog::new(Arc::clone(&about), Vec::new(), [], Arc::default());
         let current = RwLock::new(Current {
@@ -59,7 +66,7 @@ impl Shelf {
             read: HashMap::new(),
             registry: Registry::new(store.clone(), identity),
         });
-        let shelf = Shelf { store, about, current };
+        let shelf = Shelf { store, metrics, about, current };
         shelf.refresh();
         shelf
     }
@@ -89,7 +96,7 @@ impl Shelf {
             let key = rev.key.as_str();
             let known = current.read.remove(key).filter(|(revision, _)| *revision == rev.revision);
             changed |= known.is_none();
-            let compile = || compile(&self.store, &index::object(rev)?);
+            let compile = || compile(&self.store, &self.metrics, &index::object(rev)?);
             let entry = known.unwrap_or_else(|| (rev.revision, compile()));
             read.insert(key.to_owned(), entry);
         }
@@ -122,23 +129,24 @@ fn name(definition: &Definition) -> &str {
 }
 
 /// What is served of a definition, if it is established.
-fn compile(store: &Store, object: &Value) -> Option<Read> {
+fn compile(store: &Store, metrics: &Arc<Metrics>, object: &Value) -> Option<Read> {
     let definition = Arc::new(Definition::parse(object).ok()?);
     if !definition.status.established {
         return None;
     }
-    let resources = resources(object, &definition, Webhook::of(store, object, &definition));
+    let webhook = Webhook::of(store, metrics, object, &definition);
+    let resources = resources(object, &definition, webhook);
     Some(Read { definition, resources })
 }
 
 /// The resource of a definition in the version in which it is stored, served or not.
-fn resource(store: &Store, object: &Value) -> Option<Arc<Resource>> {
+fn resource(store: &Store, metrics: &Arc<Metrics>, object: &Value) -> Option<Arc<Resource>> {
     let mut served = object.clone();
     for version in served["spec"]["versions"].as_array_mut()? {
         version["served"] = true.into();
     }
     let definition = Arc::new(Definition::parse(&served).ok()?);
-    let webhook = Webhook::of(store, &served, &definition);
+    let webhook = Webhook::of(store, metrics, &served, &definition);
     let mut resources = resources(&served, &definition, webhook).into_iter();
     resources.find(|resource| resource.gvk == resource.hub)
 }

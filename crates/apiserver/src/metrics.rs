@@ -3,8 +3,10 @@
 //! Whoever counts holds a handle on the counter, found once per request; to count is then a few
 //! atomic additions. Everything else is done when somebody reads the page.
 
+mod conversions;
 mod flows;
 mod histogram;
+mod policies;
 mod process;
 mod requests;
 mod slis;
@@ -27,10 +29,12 @@ use kubewright_store::{Observed, Observer, Operation};
 
 use self::histogram::{DECISION_SECONDS, EVENT_BYTES, LIFETIME_SECONDS, REQUEST_SECONDS};
 use self::text::{Kind, Page};
-use crate::admission;
+use crate::admission::{self, Role};
+use crate::aggregate::SERVICES;
 use crate::audit;
 use crate::authz::Decision;
 use crate::catalog::Catalog;
+use crate::conditions;
 use crate::document;
 use crate::health::Health;
 use crate::index::{self, Store};
@@ -38,8 +42,12 @@ use crate::resource::Resource;
 use crate::user::User;
 use crate::version;
 
+pub(crate) use self::conversions::{Converted, Failure as ConversionFailure};
 pub(crate) use self::flows::{Executing, Meter};
 pub(crate) use self::histogram::Histogram;
+pub(crate) use self::policies::{
+    ConditionsTried, Enforcement, Failure as PolicyFailure, PolicyCheck,
+};
 pub(crate) use self::requests::{Route, Series};
 pub(crate) use self::steps::Step;
 pub(crate) use self::webhooks::WebhookCall;
@@ -66,6 +74,10 @@ pub(crate) struct Metrics {
     flows: flows::Meters,
     admission: steps::Steps,
     webhooks: webhooks::Webhooks,
+    policies: policies::Policies,
+    conversions: conversions::Conversions,
+    /// By name and reason.
+    lost_services: RwLock<BTreeMap<[String; 2], u64>>,
     /// By group and resource.
     lists: RwLock<BTreeMap<[String; 2], Arc<Lists>>>,
     /// Group, resource, subresource and version of what was asked for though it is deprecated.
@@ -136,6 +148,9 @@ impl Default for Metrics {
             flows: flows::Meters::default(),
             admission: steps::Steps::default(),
             webhooks: webhooks::Webhooks::default(),
+            policies: policies::Policies::default(),
+            conversions: conversions::Conversions::default(),
+            lost_services: RwLock::default(),
             lists: RwLock::default(),
             deprecated: RwLock::default(),
         }
@@ -202,6 +217,37 @@ impl Metrics {
         self.webhooks.asked(call);
     }
 
+    /// A webhook was not asked because of its conditions.
+    pub(crate) fn excluded_webhook(&self, name: &str, role: Role, operation: admission::Operation) {
+        self.policies.excluded(name, role, operation);
+    }
+
+    /// Conditions do not hold, or failed.
+    pub(crate) fn tried_conditions(&self, tried: &ConditionsTried<'_>) {
+        self.policies.tried(tried);
+    }
+
+    /// A policy judged, and something came of it.
+    pub(crate) fn judged_by_policy(&self, check: &PolicyCheck<'_>, enforcement: Enforcement) {
+        self.policies.judged(check, enforcement);
+    }
+
+    /// A policy changed an object, or failed to.
+    pub(crate) fn changed_by_policy(&self, check: &PolicyCheck<'_>) {
+        self.policies.changed(check);
+    }
+
+    /// A webhook was asked for other versions of objects.
+    pub(crate) fn converted(&self, conversion: &Converted<'_>) {
+        self.conversions.converted(conversion);
+    }
+
+    /// The server of an APIService was there, and is not any more.
+    pub(crate) fn lost_service(&self, name: &str, reason: &str) {
+        let mut lost = self.lost_services.write().unwrap_or_else(PoisonError::into_inner);
+        *lost.entry([name, reason].map(str::to_owned)).or_default() += 1;
+    }
+
     /// A list was answered for which so many objects were looked at.
     pub(crate) fn listed(&self, gvr: &GroupVersionResource, fetched: usize, returned: usize) {
         let key = [gvr.group.clone(), gvr.resource.clone()];
@@ -241,16 +287,19 @@ impl Metrics {
     fn page(&self, scene: &Scene<'_>) -> String {
         let mut page = Page::default();
         let requests = self.requests.sorted();
-        write_services(&mut page, scene.store);
+        self.write_services(&mut page, scene.store);
+        self.policies.write_conditions(&mut page);
         self.admission.write(&mut page);
         self.webhooks.write(&mut page);
         write_audit(&mut page, scene.audit);
         self.write_decisions(&mut page);
         self.write_lists(&mut page);
         self.write_certificates(&mut page);
+        self.conversions.write(&mut page);
         self.write_in_flight(&mut page);
         self.flows.write(&mut page);
         requests::write_long_running(&mut page, &requests);
+        self.policies.write_changes(&mut page);
         requests::write_durations(&mut page, &requests);
         requests::write_terminations(&mut page, &requests);
         requests::write_totals(&mut page, &requests);
@@ -259,6 +308,7 @@ impl Metrics {
         objects.write_resources(&mut page);
         requests::write_sizes(&mut page, &requests);
         objects.write_storage(&mut page);
+        self.policies.write_judgements(&mut page);
         self.write_cache(&mut page, &objects, scene.store.revision().get());
         self.write_watches(&mut page);
         self.write_authentication(&mut page);
@@ -268,6 +318,32 @@ impl Metrics {
         process::write(&mut page);
         write_version(&mut page);
         page.finish()
+    }
+
+    /// Whether what other servers register can be reached.
+    fn write_services(&self, page: &mut Page, store: &Store) {
+        page.family(
+            "aggregator_unavailable_apiservice",
+            Kind::Gauge,
+            "[ALPHA] Gauge of APIServices which are marked as unavailable broken down by APIService \
+             name.",
+        );
+        for rev in store.snapshot().range(SERVICES, None, None).iter() {
+            let Some(service) = index::object(rev) else { continue };
+            let is_available = conditions::is_true(&service["status"], "Available");
+            let name = rev.key.as_str().strip_prefix(SERVICES).unwrap_or_default();
+            page.sample(&[("name", name)], f64::from(u8::from(!is_available)));
+        }
+        page.family(
+            "aggregator_unavailable_apiservice_total",
+            Kind::Counter,
+            "[ALPHA] Counter of APIServices which are marked as unavailable broken down by \
+             APIService name and reason.",
+        );
+        let lost = self.lost_services.read().unwrap_or_else(PoisonError::into_inner);
+        for ([name, reason], count) in &*lost {
+            page.sample(&[("name", name), ("reason", reason)], *count as f64);
+        }
     }
 
     fn write_decisions(&self, page: &mut Page) {
@@ -729,25 +805,6 @@ fn write_audit(page: &mut Page, log: Option<&audit::Log>) {
     );
     // A log that cannot be written refuses nobody.
     page.sample(&[], 0.0);
-}
-
-/// Whether what other servers register can be reached.
-fn write_services(page: &mut Page, store: &Store) {
-    page.family(
-        "aggregator_unavailable_apiservice",
-        Kind::Gauge,
-        "[ALPHA] Gauge of APIServices which are marked as unavailable broken down by APIService \
-         name.",
-    );
-    const PREFIX: &str = "/registry/apiregistration.k8s.io/apiservices/";
-    for rev in store.snapshot().range(PREFIX, None, None).iter() {
-        let Some(service) = index::object(rev) else { continue };
-        let mut conditions = service["status"]["conditions"].as_array().into_iter().flatten();
-        let is_available = conditions
-            .any(|condition| condition["type"] == "Available" && condition["status"] == "True");
-        let name = rev.key.as_str().strip_prefix(PREFIX).unwrap_or_default();
-        page.sample(&[("name", name)], f64::from(u8::from(!is_available)));
-    }
 }
 
 fn write_build(page: &mut Page) {

@@ -5,6 +5,7 @@
 //! What goes wrong is told in the words of Go's client, which is what upstream shows.
 
 mod error;
+mod redirect;
 mod resolve;
 pub(crate) mod review;
 #[cfg(test)]
@@ -53,7 +54,10 @@ pub(crate) struct Line {
     /// As URLs have it: the port only if it was given.
     authority: String,
     path: String,
-    trust: tls::Config,
+    /// None if nobody need be who they should be, nor be spoken to in secret.
+    security: Option<tls::Config>,
+    /// Who the server must be, if that is not who the URL says.
+    name: Option<String>,
     idle: Arc<Idle>,
 }
 
@@ -75,12 +79,16 @@ pub(crate) enum ConfigError {
 impl Line {
     /// Leads to `place`, which shows a certificate that is trusted as `trust` says.
     pub(crate) fn new(store: Store, place: Place, trust: &Trust, own: Option<&Identity>) -> Self {
-        let authority = match &place {
-            Place::Host { host, port } => join(host, *port),
-            Place::Service { namespace, name, port } => format!("{name}.{namespace}.svc:{port}"),
+        let (authority, name) = match &place {
+            Place::Host { host, port } => (join(host, *port), None),
+            Place::Service { namespace, name, port } => {
+                let name = format!("{name}.{namespace}.svc");
+                (format!("{name}:{port}"), Some(name))
+            }
         };
-        let trust = tls::Config::new(trust, own);
-        Line { store, place, authority, path: "/".to_owned(), trust, idle: Arc::default() }
+        let security = Some(tls::Config::new(trust, own));
+        let (path, idle) = ("/".to_owned(), Arc::default());
+        Line { store, place, authority, path, security, name, idle }
     }
 
     /// Leads to where the `clientConfig` of a webhook says.
@@ -138,9 +146,23 @@ impl Line {
         timeout: Duration,
         limit: usize,
     ) -> Result<Response<Bytes>, CallError> {
-        let mut requested = request.method().as_str().to_ascii_lowercase();
-        requested[..1].make_ascii_uppercase();
-        let requested = format!("{requested} \"https://{}{}\"", self.authority, request.uri());
+        let (method, url) = (request.method().clone(), self.url(request.uri()));
+        let answered = self.exchange(request, timeout, limit).await;
+        answered.map_err(|error| error.about(&method, &url))
+    }
+
+    /// The URL of a target.
+    fn url(&self, target: &Uri) -> String {
+        let scheme = if self.security.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}{target}", self.authority)
+    }
+
+    async fn exchange(
+        &self,
+        request: Request<Bytes>,
+        timeout: Duration,
+        limit: usize,
+    ) -> Result<Response<Bytes>, CallError> {
         let exchange = async {
             let answer = self.send(request.map(Full::new)).await?;
             let (parts, body) = answer.into_parts();
@@ -150,8 +172,7 @@ impl Line {
             }
         };
         let answered = tokio::time::timeout(timeout, exchange).await;
-        let answered = answered.unwrap_or_else(|_| Err(Cause::TimedOut.into()));
-        answered.map_err(|error| error.about(requested))
+        answered.unwrap_or_else(|_| Err(Cause::TimedOut.into()))
     }
 
     /// Makes a request and gives the answer as soon as it begins. The target is a path, perhaps
@@ -218,12 +239,11 @@ impl Line {
     async fn connect(&self) -> Result<Wire, CallError> {
         let (host, port) = self.resolve().map_err(Cause::Unresolved)?;
         let socket = wire::dial(&host, port).await?;
-        let name = match &self.place {
-            Place::Host { host, .. } => host.clone(),
-            Place::Service { namespace, name, .. } => format!("{name}.{namespace}.svc"),
-        };
-        let secured = self.trust.secure(socket, name).await?;
-        Ok(Wire::begin(secured).await?)
+        let ends = wire::ends(&socket).unwrap_or_default();
+        let Some(security) = &self.security else { return Ok(Wire::begin(socket, ends).await?) };
+        let name = self.name.clone().unwrap_or(host);
+        let secured = security.secure(socket, name).await?;
+        Ok(Wire::begin(secured, ends).await?)
     }
 }
 

@@ -43,7 +43,7 @@ pub enum Origin {
 }
 
 /// A resource of Kubernetes itself.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Builtin {
     pub row: &'static builtin::Resource,
     pub kind: &'static builtin::Kind,
@@ -51,6 +51,8 @@ pub struct Builtin {
     pub rules: &'static Rules,
     /// What field selectors may ask for, by its names in the hub version.
     pub fields: &'static [Field],
+    /// The definition of the objects that this is a part of, where they are custom.
+    pub below: Option<Arc<crd::Definition>>,
 }
 
 /// A resource that a CustomResourceDefinition defines.
@@ -100,6 +102,7 @@ impl Resource {
                 hub,
                 rules: kinds::rules(row.group, row.kind).unwrap_or(&PLAIN),
                 fields: kinds::rules(hub.group, row.kind).unwrap_or(&PLAIN).fields,
+                below: None,
             }),
             tracking: OnceLock::new(),
         }
@@ -108,11 +111,12 @@ impl Resource {
     /// What an endpoint below the objects takes and gives, as if it were a resource of its own.
     pub(crate) fn below(&self, gvk: GroupVersionKind) -> Self {
         let kind = builtin::kind(&gvk.group, &gvk.version, &gvk.kind).expect("it is in the table");
-        let row = match &self.origin {
-            Origin::Builtin(builtin) => builtin.row,
+        let (row, below) = match &self.origin {
+            Origin::Builtin(builtin) => (builtin.row, None),
             // Any row will do: nothing of it concerns what has a kind of its own.
-            Origin::Custom(_) => {
-                builtin::resource("apps", "v1", "deployments").expect("it is in the table")
+            Origin::Custom(custom) => {
+                let row = builtin::resource("apps", "v1", "deployments");
+                (row.expect("it is in the table"), Some(Arc::clone(&custom.definition)))
             }
         };
         Resource {
@@ -123,7 +127,14 @@ impl Resource {
             singular: String::new(),
             namespaced: self.namespaced,
             prefix: self.prefix.clone(),
-            origin: Origin::Builtin(Builtin { row, kind, hub: kind, rules: &PLAIN, fields: &[] }),
+            origin: Origin::Builtin(Builtin {
+                row,
+                kind,
+                hub: kind,
+                rules: &PLAIN,
+                fields: &[],
+                below,
+            }),
             tracking: OnceLock::new(),
         }
     }

@@ -137,7 +137,10 @@ impl Server {
         let clock = store.config().clock.clone();
         let about = discovery::Server { address: address.clone(), paths };
         let services = Services::new(&store, &settings.service_cidrs, settings.node_ports);
-        let shelf = Arc::new(Shelf::new(store.clone(), about, settings.identity));
+        let shelf = Arc::new({
+            let metrics = Arc::clone(&metrics);
+            Shelf::new(store.clone(), metrics, about, settings.identity)
+        });
         Server(Arc::new(Inner {
             health: Health::default(),
             services,

@@ -38,11 +38,14 @@ pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) media_type: &'static str,
     pub(crate) body: Vec<u8>,
+    /// Where it sends who asks.
+    pub(crate) location: Option<String>,
 }
 
 /// One request that came.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
+    pub(crate) method: http::Method,
     /// Path and query.
     pub(crate) target: String,
     pub(crate) headers: http::HeaderMap,
@@ -57,7 +60,16 @@ struct Heard(Mutex<Vec<Asked>>);
 impl Reply {
     /// An object, as webhooks send it.
     pub(crate) fn json(body: &Value) -> Self {
-        Reply { status: 200, media_type: "application/json", body: body.to_string().into() }
+        Reply::new(200, "application/json", body.to_string())
+    }
+
+    pub(crate) fn new(status: u16, media_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
+        Reply { status, media_type, body: body.into(), location: None }
+    }
+
+    /// Sends who asks elsewhere.
+    pub(crate) fn redirect(status: u16, location: impl Into<String>) -> Self {
+        Reply { location: Some(location.into()), ..Reply::new(status, "text/plain", "") }
     }
 }
 
@@ -82,7 +94,17 @@ impl Hook {
 
     /// Where it is, as a `clientConfig` says it, with the authority to trust.
     pub(crate) fn client_config(&self, path: &str) -> Value {
-        json!({ "url": format!("https://{}{path}", self.address), "caBundle": self.ca_bundle() })
+        json!({ "url": self.url(path), "caBundle": self.ca_bundle() })
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("https://{}{path}", self.address)
+    }
+
+    /// The authority to trust, in PEM.
+    pub(crate) fn authority(&self) -> &str {
+        &self.authority
     }
 
     /// The authority to trust, as a `clientConfig` says it.
@@ -90,7 +112,7 @@ impl Hook {
         BASE64_STANDARD.encode(&self.authority)
     }
 
-    /// What it was asked so far.
+    /// What it was asked so far. A request without a body has no review.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.heard.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -146,13 +168,21 @@ async fn respond(
     heard: &Heard,
 ) -> Result<Response<Full<Bytes>>> {
     let (parts, body) = request.into_parts();
-    let review = serde_json::from_slice(&body.collect().await?.to_bytes())?;
-    let Reply { status, media_type, body } = answer(&review);
+    let body = body.collect().await?.to_bytes();
+    let review = match body.is_empty() {
+        true => Value::Null,
+        false => serde_json::from_slice(&body)?,
+    };
+    let Reply { status, media_type, body, location } = answer(&review);
     let target = parts.uri.to_string();
-    let asked = Asked { target, headers: parts.headers, review };
+    let asked = Asked { method: parts.method, target, headers: parts.headers, review };
     heard.0.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
     let mut response = Response::new(Full::from(body));
     *response.status_mut() = StatusCode::from_u16(status)?;
-    response.headers_mut().insert(header::CONTENT_TYPE, media_type.parse()?);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, media_type.parse()?);
+    if let Some(location) = location {
+        headers.insert(header::LOCATION, location.parse()?);
+    }
     Ok(response)
 }

@@ -35,6 +35,7 @@ mod rules;
 mod services;
 mod tokens;
 mod watches;
+mod webhook_requests;
 mod webhooks;
 mod wire;
 mod wire_forms;
@@ -95,6 +96,7 @@ pub fn all() -> Vec<Scenario> {
         services::SCENARIOS,
         admission::SCENARIOS,
         webhooks::SCENARIOS,
+        webhook_requests::SCENARIOS,
         aggregation::SCENARIOS,
         pod_admission::SCENARIOS,
         pod_security::SCENARIOS,
@@ -139,6 +141,20 @@ pub struct Context {
 }
 
 impl Context {
+    /// Fails unless these lines are among the metrics.
+    pub(crate) async fn counted(&self, lines: &[&str]) -> Result<()> {
+        let page = self.send(Request::get("/metrics")).await?;
+        let page = String::from_utf8_lossy(&page.bytes).into_owned();
+        for line in lines {
+            if !page.lines().any(|found| found == *line) {
+                let family = line.split('{').next().unwrap_or_default();
+                let near = page.lines().filter(|found| found.starts_with(family));
+                bail!("no line {line} among\n{}", near.collect::<Vec<_>>().join("\n"));
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) async fn new(endpoint: Endpoint) -> Result<Self> {
         let namespace = json!({ "metadata": { "generateName": "conformance-" } });
         let answer = endpoint.send(&Request::post("/api/v1/namespaces", &namespace)).await?;

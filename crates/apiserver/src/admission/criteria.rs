@@ -2,6 +2,7 @@
 
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::gvk::{GroupResource, GroupVersionKind, GroupVersionResource};
+use kubewright_apimachinery::schema::crd;
 use kubewright_apimachinery::selector::label::{LabelSelector, Selector};
 use kubewright_apimachinery::status::Status;
 use serde_json::{Map, Value};
@@ -10,7 +11,7 @@ use super::{Attributes, Operation, items, text};
 use crate::catalog::Catalog;
 use crate::index::Store;
 use crate::refusal::Refusal;
-use crate::resource::{Origin, Resource};
+use crate::resource::{Builtin, Origin, Resource};
 
 /// Who is meant, in the words that all of them have in common.
 pub(super) struct Criteria {
@@ -246,24 +247,46 @@ pub(super) fn selector(selector: &Value) -> Result<Selector, String> {
 /// them.
 fn equivalents(resource: &Resource, part: Option<&str>) -> Vec<Aspect> {
     let own = &resource.gvr;
+    let in_version = |version: &crd::Version| {
+        GroupVersionResource::new(&*own.group, &*version.name, &*own.resource)
+    };
     let mut found: Vec<Aspect> = match &resource.origin {
         Origin::Custom(custom) => {
-            let kind = &resource.gvk.kind;
-            let with_part = custom.definition.versions().iter().filter(|version| match part {
-                None => true,
-                Some("status") => version.subresources.as_ref().is_some_and(|parts| parts.status),
-                Some(_) => false,
-            });
-            let aspect = |version: &kubewright_apimachinery::schema::crd::Version| Aspect {
-                gvr: GroupVersionResource::new(&*own.group, &*version.name, &*own.resource),
-                gvk: GroupVersionKind::new(&*own.group, &*version.name, &**kind),
+            let kind = &*resource.gvk.kind;
+            let aspect = |version: &crd::Version| Aspect {
+                gvr: in_version(version),
+                gvk: GroupVersionKind::new(&*own.group, &*version.name, kind),
             };
-            with_part.map(aspect).collect()
+            with_part(&custom.definition, part).map(aspect).collect()
+        }
+        // What has a kind of its own has it in every version.
+        Origin::Builtin(Builtin { below: Some(definition), .. }) => {
+            let aspect = |version: &crd::Version| Aspect {
+                gvr: in_version(version),
+                gvk: resource.gvk.clone(),
+            };
+            with_part(definition, part).map(aspect).collect()
         }
         Origin::Builtin(_) => builtin_equivalents(resource, part),
     };
     found.retain(|aspect| aspect.gvr != *own);
     found
+}
+
+/// The versions in which objects have a part.
+fn with_part<'a>(
+    definition: &'a crd::Definition,
+    part: Option<&'a str>,
+) -> impl Iterator<Item = &'a crd::Version> {
+    definition.versions().iter().filter(move |version| {
+        let parts = version.subresources.as_ref();
+        match part {
+            None => true,
+            Some("status") => parts.is_some_and(|parts| parts.status),
+            Some("scale") => parts.is_some_and(|parts| parts.scale.is_some()),
+            Some(_) => false,
+        }
+    })
 }
 
 /// Those that are stored in the same place, in the order in which versions are preferred.

@@ -33,6 +33,7 @@ use super::{Attributes, PluginSet};
 use crate::authz::Authorizer;
 use crate::crd::Shelf;
 use crate::index::{self, Store};
+use crate::metrics::Metrics;
 use crate::refusal::Refusal;
 
 /// Policies themselves, and questions that must be answered for the cluster to work, are nobody's
@@ -56,6 +57,7 @@ pub(super) struct Policies {
     shelf: Arc<Shelf>,
     authorizer: Arc<Authorizer>,
     enabled: PluginSet,
+    metrics: Arc<Metrics>,
     validating: Source<Validator>,
     mutating: Source<Mutator>,
 }
@@ -77,12 +79,14 @@ impl Policies {
         shelf: Arc<Shelf>,
         authorizer: Arc<Authorizer>,
         enabled: PluginSet,
+        metrics: Arc<Metrics>,
     ) -> Self {
         Policies {
             store,
             shelf,
             authorizer,
             enabled,
+            metrics,
             validating: Source::new("validating", Validator::compile),
             mutating: Source::new("mutating", Mutator::compile),
         }

@@ -176,7 +176,7 @@ impl Webhooks {
             return Ok(());
         };
         let shown = show(shown, attributes, object, &aspect.gvk).await?;
-        if !self.meets_conditions(hook, attributes, &aspect, shown)? {
+        if !self.meets_conditions(Role::Mutating, hook, attributes, &aspect, shown)? {
             return Ok(());
         }
         // Who was not asked in the first round is not in the second.
@@ -283,7 +283,8 @@ impl Webhooks {
                 let shown = Shown::new(attributes, object, &aspect.gvk).await?;
                 versions.insert(aspect.gvk.clone(), shown);
             }
-            if self.meets_conditions(hook, attributes, &aspect, &versions[&aspect.gvk])? {
+            let shown = &versions[&aspect.gvk];
+            if self.meets_conditions(Role::Validating, hook, attributes, &aspect, shown)? {
                 wanted.push((hook, aspect));
             }
         }
@@ -341,6 +342,7 @@ impl Webhooks {
     /// When nobody can tell, and the webhook may not fail.
     fn meets_conditions(
         &self,
+        role: Role,
         hook: &Hook,
         attributes: &Attributes<'_>,
         aspect: &Aspect,
@@ -359,13 +361,16 @@ impl Webhooks {
             params: &NOTHING,
             asker: &Asker::new(&self.authorizer, attributes),
         };
-        match hook.conditions.matched(&subject, &[]) {
-            Err(_) if hook.fails_open => Ok(false),
-            Err(why) => {
+        match hook.conditions.matched(&subject, &[], &self.metrics) {
+            Ok(Matched::Yes) => Ok(true),
+            Err(why) if !hook.fails_open => {
                 let resource = attributes.resource.group_resource();
                 Err(Box::new(Status::forbidden(&resource, attributes.name, why)))
             }
-            Ok(matched) => Ok(matched == Matched::Yes),
+            Ok(Matched::No(_)) | Err(_) => {
+                self.metrics.excluded_webhook(&hook.name, role, attributes.operation);
+                Ok(false)
+            }
         }
     }
 
@@ -434,7 +439,7 @@ impl From<Failed> for Refusal {
 pub fn read_verdict(answer: &[u8]) -> Result<Option<Value>, String> {
     let version = ReviewVersion::V1;
     let review = review::read(answer, version)?;
-    let uid = review["response"]["uid"].as_str().unwrap_or_default();
+    let uid = review.review["response"]["uid"].as_str().unwrap_or_default();
     let verdict = review::verify(&review, version, Role::Mutating, uid)?;
     let Some(wanted) = verdict.patch else { return Ok(None) };
     let patch = patch::decode(&wanted.bytes)?;

@@ -152,6 +152,7 @@ pub(super) async fn tell(server: &Inner, name: &str, finding: &Finding) -> Resul
     let resource = Catalog::api_services();
     let stored = server.store.get(resource.key(None, name).as_str());
     let Some(stored) = stored.and_then(|stored| index::object(&stored)) else { return Ok(false) };
+    let was_available = conditions::is_true(&stored["status"], "Available");
     let mut object = stored.clone();
     let condition = json!({
         "type": "Available",
@@ -168,6 +169,11 @@ pub(super) async fn tell(server: &Inner, name: &str, finding: &Finding) -> Resul
     match server.write_status(resource, name, &options, &Replace(object)).await {
         // It has changed meanwhile, so it will be looked at again.
         Err(refusal) if matches!(refusal.code, 404 | 409) => Ok(false),
-        done => done.map(|()| true),
+        done => {
+            if was_available && !finding.is_available() {
+                server.metrics.lost_service(name, finding.reason);
+            }
+            done.map(|()| true)
+        }
     }
 }

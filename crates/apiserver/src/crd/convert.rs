@@ -29,12 +29,16 @@ pub(crate) use self::kept::Conversion;
 use crate::encode::{self, custom};
 use crate::index::{self, Index, Store, Stored};
 use crate::meta;
+use crate::metrics::Metrics;
 use crate::outbound::Line;
 use crate::refusal::Refusal;
 use crate::resource::{Custom, Origin, Resource};
 
 /// Who converts the objects of a definition.
 pub(crate) struct Webhook {
+    /// The name of the definition.
+    definition: String,
+    metrics: Arc<Metrics>,
     /// The way to it, or why there is none.
     line: Result<Line, String>,
     /// The version of ConversionReview that it understands, of those that we do.
@@ -49,7 +53,12 @@ impl fmt::Debug for Webhook {
 
 impl Webhook {
     /// The webhook that a definition names, if it names one.
-    pub(crate) fn of(store: &Store, object: &Value, definition: &Definition) -> Option<Self> {
+    pub(crate) fn of(
+        store: &Store,
+        metrics: &Arc<Metrics>,
+        object: &Value,
+        definition: &Definition,
+    ) -> Option<Self> {
         let conversion = definition.spec.conversion.as_ref()?;
         if conversion.strategy != "Webhook" {
             return None;
@@ -58,7 +67,8 @@ impl Webhook {
         let line = Line::of_client_config(store.clone(), config).map_err(|why| why.to_string());
         let known = |named: &String| review::VERSIONS.into_iter().find(|version| version == named);
         let version = conversion.review_versions.iter().find_map(known);
-        Some(Webhook { line, version })
+        let definition = meta::text(object, "name").to_owned();
+        Some(Webhook { definition, metrics: Arc::clone(metrics), line, version })
     }
 }
 

@@ -317,7 +317,9 @@ async fn delete_objects(server: &Inner, definition: &Value) -> Result<(), Refusa
     let text = |path: &str| definition.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let prefix = format!("{PREFIX}{}/{}/", text("/spec/group"), text("/spec/names/plural"));
     // It is not in the catalog any more once another server let it go, but here it is.
-    let Some(resource) = super::resource(&server.store, definition) else { return Ok(()) };
+    let Some(resource) = super::resource(&server.store, &server.metrics, definition) else {
+        return Ok(());
+    };
     let mut asked = HashMap::new();
     loop {
         let watch = server.store.watch(&prefix, Start::Now);

@@ -49,6 +49,22 @@ pub(crate) static ADMISSION_SECONDS: Buckets =
 pub(crate) static WEBHOOK_SECONDS: Buckets =
     Buckets { bounds: &millis([5, 25, 100, 500, 1000, 2500, 10_000, 25_000]), per_unit: NANOS };
 
+/// Asking a webhook for another version of objects.
+pub(crate) static CONVERSION_SECONDS: Buckets = Buckets {
+    bounds: &millis([
+        5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 45_000, 60_000,
+    ]),
+    per_unit: NANOS,
+};
+
+/// Running an expression of a policy.
+pub(crate) static CHECK_SECONDS: Buckets =
+    Buckets { bounds: &[500, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000], per_unit: NANOS };
+
+/// Trying match conditions.
+pub(crate) static CONDITION_SECONDS: Buckets =
+    Buckets { bounds: &millis([1, 5, 10, 25, 100, 200, 250]), per_unit: NANOS };
+
 /// Answering a request of some flow.
 pub(crate) static EXECUTION_SECONDS: Buckets = Buckets {
     bounds: &millis([0, 5, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000]),

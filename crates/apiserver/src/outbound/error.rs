@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use http::Method;
 use http_body_util::LengthLimitError;
 
 /// Why a call has no answer.
@@ -31,8 +32,10 @@ impl CallError {
         matches!(self.cause, Cause::TimedOut)
     }
 
-    pub(super) fn about(self, request: String) -> Self {
-        CallError { request: Some(request), ..self }
+    pub(super) fn about(self, method: &Method, url: &str) -> Self {
+        let mut word = method.as_str().to_ascii_lowercase();
+        word[..1].make_ascii_uppercase();
+        CallError { request: Some(format!("{word} \"{url}\"")), ..self }
     }
 }
 

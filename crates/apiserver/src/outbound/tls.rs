@@ -46,6 +46,7 @@ pub struct Identity {
 }
 
 /// How connections to a server are secured, or why they cannot be.
+#[derive(Clone)]
 pub(super) struct Config(Result<Arc<ClientConfig>, String>);
 
 impl Config {

@@ -14,8 +14,8 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
-use tokio_rustls::client::TlsStream;
 
 use super::error::{CallError, Cause};
 use super::{Idle, join};
@@ -64,12 +64,14 @@ pub(super) async fn dial(host: &str, port: u16) -> Result<TcpStream, Cause> {
 }
 
 impl Wire {
-    pub(super) async fn begin(secured: TlsStream<TcpStream>) -> Result<Self, Cause> {
-        let ends = ends(secured.get_ref().0).unwrap_or_default();
+    pub(super) async fn begin(
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        ends: String,
+    ) -> Result<Self, Cause> {
         // As Go writes headers.
         let mut builder = http1::Builder::new();
         builder.title_case_headers(true);
-        match builder.handshake(TokioIo::new(secured)).await {
+        match builder.handshake(TokioIo::new(stream)).await {
             Ok((sender, connection)) => {
                 let connection = Some(Box::pin(connection.with_upgrades()) as BoxFuture<'_, _>);
                 Ok(Wire { sender, connection, ends })
@@ -211,6 +213,7 @@ impl Body for Sent {
     }
 }
 
-fn ends(socket: &TcpStream) -> io::Result<String> {
+/// The addresses at both ends of a connection.
+pub(super) fn ends(socket: &TcpStream) -> io::Result<String> {
     Ok(format!("{}->{}", socket.local_addr()?, socket.peer_addr()?))
 }

@@ -388,6 +388,16 @@ async fn a_server_that_is_away_is_unavailable_until_it_answers(context: Context)
     }
     let answer = context.endpoint.poll(&things, PATIENCE, noticed).await?;
     says(&answer, 503, "service unavailable\n")?;
+    let name = context.registration();
+    context
+        .counted(&[
+            &format!("aggregator_unavailable_apiservice{{name=\"{name}\"}} 1"),
+            &format!(
+                "aggregator_unavailable_apiservice_total{{name=\"{name}\",\
+                 reason=\"FailedDiscoveryCheck\"}} 1"
+            ),
+        ])
+        .await?;
     let stale = context.discovered(|group| group["versions"][0]["freshness"] == "Stale").await?;
     super::same("versions", &stale["versions"], json!([{"version": "v1", "freshness": "Stale"}]))?;
 

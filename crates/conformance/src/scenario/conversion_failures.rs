@@ -9,6 +9,7 @@ use crate::endpoint::{Answer, Request};
 use crate::hook::Reply;
 
 scenarios! { "conversion_failures":
+    conversions_are_counted [C16 B1],
     only_labels_and_annotations_can_be_converted [C16],
     a_webhook_that_fails_fails_every_request [C16],
     a_watch_waits_while_a_conversion_fails [C16],
@@ -140,7 +141,7 @@ async fn what_a_webhook_answers_is_checked(cx: Context) -> Result<()> {
     let group = cx.group();
     let say = |status: u16, media_type: &'static str, body: &str| {
         let body = body.as_bytes().to_vec();
-        converter.answer_with(move |_, _| Reply { status, media_type, body: body.clone() });
+        converter.answer_with(move |_, _| Reply::new(status, media_type, body.clone()));
     };
     const JSON: &str = "application/json";
     let struct_type = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind \
@@ -271,5 +272,38 @@ async fn a_webhook_with_the_wrong_certificate_is_not_asked(cx: Context) -> Resul
     // What is stored in the version asked for needs nobody.
     let stored = widget(&cx, "v2", "a", json!({ "host": "one" }));
     cx.create(&path(&cx, "v2"), &stored).await?;
+    Ok(())
+}
+
+async fn conversions_are_counted(cx: Context) -> Result<()> {
+    let converter = define(&cx, "v2").await?;
+    created(&cx, "a", "one:1").await?;
+    converter.fail();
+    expect(&cx.send(Request::get(one(&cx, "v1", "a"))).await?, 500)?;
+    let definition = format!("widgets.{}", cx.group());
+    let page = cx.send(Request::get("/metrics")).await?;
+    let page = String::from_utf8_lossy(&page.bytes).into_owned();
+    let labels = |from: &str, succeeded: bool, to: &str| {
+        format!(
+            "crd_name=\"{definition}\",from_version=\"{from}\",succeeded=\"{succeeded}\",\
+             to_version=\"{to}\""
+        )
+    };
+    let prefix = "apiserver_crd_conversion_webhook_duration_seconds";
+    // How often upstream asks is its own affair.
+    for start in [
+        format!("{prefix}_bucket{{{},le=\"0.001\"}} ", labels("v1", true, "v2")),
+        format!("{prefix}_bucket{{{},le=\"16.384\"}} ", labels("v1", true, "v2")),
+        format!("{prefix}_count{{{}}} ", labels("v2", false, "v1")),
+        "apiserver_conversion_webhook_request_total{failure_type=\"\",result=\"success\"} ".to_owned(),
+        "apiserver_conversion_webhook_request_total{failure_type=\
+         \"conversion_webhook_malformed_response_failure\",result=\"failure\"} "
+            .to_owned(),
+        "apiserver_conversion_webhook_duration_seconds_bucket{failure_type=\"\",result=\"success\",\
+         le=\"45\"} "
+            .to_owned(),
+    ] {
+        ensure!(page.lines().any(|line| line.starts_with(&start)), "no line {start}");
+    }
     Ok(())
 }

@@ -11,6 +11,7 @@ use crate::endpoint::{Answer, Request};
 scenarios! { "policies":
     a_policy_denies_what_does_not_hold [A4 A1],
     a_failure_denies_unless_it_is_ignored [A4],
+    policies_are_counted [A4 B1],
     a_binding_says_what_is_done [A4],
     parameters_are_found_by_name_and_by_labels [A4],
     parameters_must_be_of_a_kind_that_is_served [A4],
@@ -205,6 +206,50 @@ async fn a_binding_says_what_is_done(cx: Context) -> Result<()> {
         "Validation failed for ValidatingAdmissionPolicy '{name}' with binding '{name}': never"
     );
     same("warnings", &json!(answer.warnings()), json!([warning]))?;
+    policies.remove().await
+}
+
+async fn policies_are_counted(cx: Context) -> Result<()> {
+    let mut policies = Policies::of(&cx);
+    let is_counted = "object.metadata.name == 'counted'";
+    let fails = json!({
+        "failurePolicy": "Ignore",
+        "matchConditions": [{ "name": "c", "expression": is_counted }],
+        "validations": [{ "expression": "object.data.missing == 'x'" }],
+    });
+    policies.validate("f", fails).await?;
+    let expression = "Object{metadata: Object.metadata{labels: {'a': 'b'}}}";
+    let changes = json!({
+        "matchConditions": [{ "name": "c", "expression": is_counted }],
+        "mutations": [apply(expression)],
+    });
+    policies.mutate("m", changes).await?;
+    policies.validate("d", json!({ "validations": [{ "expression": "false" }] })).await?;
+    until(&cx, &trial(&cx, &config_map("known")), 422).await?;
+    expect(&cx.send(trial(&cx, &config_map("counted"))).await?, 422)?;
+    let family = |kind: &str, labels: &str, suffix: &str| {
+        let name = policies.name(suffix);
+        format!(
+            "apiserver_{kind}_admission_policy_check_total{{{labels},policy=\"{name}\",\
+             policy_binding=\"{name}\"}}"
+        )
+    };
+    let denied = r#"enforcement_action="deny",error_type="invalid_error""#;
+    let passed = r#"enforcement_action="allow",error_type="invalid_error""#;
+    let unmet = format!(
+        "apiserver_admission_match_condition_evaluation_seconds_count{{kind=\"policy\",\
+         name=\"{}\",operation=\"CREATE\",type=\"validate\"}} ",
+        policies.name("f")
+    );
+    cx.counted(&[
+        &format!("{} 2", family("validating", denied, "d")),
+        &format!("{} 1", family("validating", passed, "f")),
+        &format!("{} 1", family("mutating", r#"error_type="no_error""#, "m")),
+    ])
+    .await?;
+    let page = cx.send(Request::get("/metrics")).await?;
+    let page = String::from_utf8_lossy(&page.bytes).into_owned();
+    ensure!(page.lines().any(|line| line.starts_with(&unmet)), "no line {unmet}");
     policies.remove().await
 }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use kubewright_apimachinery::builtin;
 use serde_json::json;
 
-use super::conditions::{Conditions, Matched};
+use super::conditions::{Conditions, Matched, Owner};
 use super::request::describe;
 use super::*;
 use crate::admission::{Attributes, Operation, Options};
 use crate::authz::{Authorizer, tests as roles};
+use crate::metrics::Metrics;
 use crate::resource::Resource;
 use crate::sample;
 use crate::user::User;
@@ -54,7 +55,10 @@ async fn check(conditions: &str, expected: &str) {
         .enumerate()
         .map(|(index, line)| json!({"name": format!("c{index}"), "expression": line.trim()}))
         .collect();
-    let conditions = Conditions::compile(&json!(list), &Environment::new(true));
+    let conditions = {
+        let owner = Owner { kind: "policy", role: "validate", name: "p".to_owned() };
+        Conditions::compile(owner, &json!(list), &Environment::new(true))
+    };
     let asker = Asker::new(&authorizer, &attributes);
     let request = describe(&attributes, &resource.gvr, &resource.gvk, None);
     let subject = Subject {
@@ -65,7 +69,7 @@ async fn check(conditions: &str, expected: &str) {
         params: &NOTHING,
         asker: &asker,
     };
-    let found = match conditions.matched(&subject, &[]) {
+    let found = match conditions.matched(&subject, &[], &Metrics::default()) {
         Ok(Matched::Yes) => "yes".to_owned(),
         Ok(Matched::No(name)) => format!("no: {name}"),
         Err(why) => format!("error: {why}"),

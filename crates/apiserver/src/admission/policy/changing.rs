@@ -14,6 +14,7 @@ use crate::admission::expression::{Asker, NOTHING, Subject};
 use crate::admission::shown::{self, Shown};
 use crate::admission::{Attributes, Plugin};
 use crate::meta;
+use crate::metrics::{PolicyCheck, PolicyFailure};
 use crate::refusal::Refusal;
 
 /// What is remembered from one round of changing an object to the next, of which there is at most
@@ -150,6 +151,7 @@ impl Round<'_> {
     /// Lets a policy change the object once.
     fn change(&mut self, case: &Case<'_>, param: Option<&Value>) -> Result<(), Refusal> {
         let Case { policy, binding, .. } = *case;
+        let metrics = &*self.policies.metrics;
         let shown = &self.versions[case.version];
         let subject = Subject {
             object: shown.object(),
@@ -159,7 +161,7 @@ impl Round<'_> {
             params: param.unwrap_or(&NOTHING),
             asker: case.asker,
         };
-        match policy.evaluator.is_met(&subject, policy.fails_open) {
+        match policy.evaluator.is_met(&subject, policy.fails_open, metrics) {
             Ok(true) => {}
             Ok(false) => return Ok(()),
             Err(message) => {
@@ -173,13 +175,19 @@ impl Round<'_> {
         }
         let mut patched = shown.object().clone();
         let resource = self.attributes.resource;
-        for unchanged in policy.evaluator.change(&subject, resource, case.aspect, &mut patched) {
-            match unchanged {
-                Unchanged::Refused(refusal) => return Err(refusal),
-                Unchanged::Failed(_) if policy.fails_open => {}
-                Unchanged::Failed(message) => {
+        for attempt in policy.evaluator.change(&subject, resource, case.aspect, &mut patched) {
+            metrics.changed_by_policy(&PolicyCheck {
+                policy: &policy.name,
+                binding: &binding.name,
+                failure: attempt.changed.as_ref().err().map(Unchanged::failure),
+                elapsed: attempt.elapsed,
+            });
+            match attempt.changed {
+                Err(Unchanged::Refused(refusal)) => return Err(refusal),
+                Err(Unchanged::Failed(message)) if !policy.fails_open => {
                     self.denials.push(Denial::new(policy, Some(binding), message));
                 }
+                Ok(()) | Err(Unchanged::Failed(_)) => {}
             }
         }
         self.last = Some(case.version);
@@ -229,4 +237,14 @@ fn invocation(policy: &Policy<Mutator>, binding: &Binding, param: Option<&Value>
     let text = |param: &Value, field: &str| meta::text(param, field).to_owned();
     let param = param.map(|param| (text(param, "namespace"), text(param, "name")));
     (policy.name.clone(), binding.name.clone(), param)
+}
+
+impl Unchanged {
+    /// As what it is counted.
+    fn failure(&self) -> PolicyFailure {
+        match self {
+            Unchanged::Failed(why) => PolicyFailure::of(why),
+            Unchanged::Refused(refusal) => PolicyFailure::of(&refusal.message),
+        }
+    }
 }

@@ -4,12 +4,13 @@ use kubewright_apimachinery::json;
 use kubewright_apimachinery::status::Reason;
 use serde_json::{Value, json};
 
-use super::source::{Binding, Hook, Policy};
+use super::source::{Binding, Hook};
 use super::validator::{Annotation, Decision, Validator};
 use super::{Denial, Policies, add_cause, is_exempt};
 use crate::admission::expression::{Asker, NOTHING, Subject};
 use crate::admission::shown::Shown;
 use crate::admission::{Attributes, Plugin};
+use crate::metrics::{Enforcement, PolicyCheck, PolicyFailure};
 use crate::refusal::Refusal;
 
 /// How long an annotation of the audit log may be.
@@ -80,15 +81,36 @@ impl Policies {
                     params: param.as_ref().unwrap_or(&NOTHING),
                     asker: &asker,
                 };
-                let judged = policy.evaluator.judge(&subject, policy.fails_open);
-                for (index, decision) in judged.decisions.into_iter().enumerate() {
-                    let Decision::Deny { message, reason } = decision else { continue };
-                    binding.act(attributes, policy, index, message, reason, denials);
+                let judged = policy.evaluator.judge(&subject, policy.fails_open, &self.metrics);
+                for (index, Decision { denial, failure, elapsed }) in
+                    judged.decisions.into_iter().enumerate()
+                {
+                    let count = |enforcement: Enforcement| {
+                        let (policy, binding) = (policy.name.as_str(), binding.name.as_str());
+                        let check = PolicyCheck { policy, binding, failure, elapsed };
+                        self.metrics.judged_by_policy(&check, enforcement);
+                    };
+                    match denial {
+                        None if failure.is_some() => count(Enforcement::Allow),
+                        None => {}
+                        Some((message, reason)) => {
+                            let denied =
+                                Denial { reason, ..Denial::new(policy, Some(binding), message) };
+                            binding.act(attributes, index, denied, denials, count);
+                        }
+                    }
                 }
                 for annotation in judged.annotations {
                     match annotation {
                         Annotation::Publish { key, text } => collect(&mut annotations, key, text),
-                        Annotation::Fail(message) => {
+                        Annotation::Fail { message, elapsed } => {
+                            let check = PolicyCheck {
+                                policy: &policy.name,
+                                binding: &binding.name,
+                                failure: Some(PolicyFailure::of(&message)),
+                                elapsed,
+                            };
+                            self.metrics.judged_by_policy(&check, Enforcement::Deny);
                             denials.push(Denial::new(policy, Some(binding), message));
                         }
                     }
@@ -108,29 +130,30 @@ impl Binding {
     fn act(
         &self,
         attributes: &Attributes<'_>,
-        policy: &Policy<Validator>,
         index: usize,
-        message: String,
-        reason: Reason,
+        denial: Denial,
         denials: &mut Vec<Denial>,
+        count: impl Fn(Enforcement),
     ) {
+        let Denial { policy, message, .. } = &denial;
         for action in &self.actions {
             match action.as_str() {
-                "Deny" => denials.push(Denial {
-                    reason: reason.clone(),
-                    ..Denial::new(policy, Some(self), message.clone())
-                }),
-                "Warn" => attributes.warnings.add(format!(
-                    "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': \
-                     {message}",
-                    policy.name, self.name
-                )),
+                "Deny" => count(Enforcement::Deny),
+                "Warn" => {
+                    count(Enforcement::Warn);
+                    attributes.warnings.add(format!(
+                        "Validation failed for ValidatingAdmissionPolicy '{policy}' with binding \
+                         '{}': {message}",
+                        self.name
+                    ));
+                }
                 _ => {
+                    count(Enforcement::Audit);
                     let key = "validation.policy.admission.k8s.io/validation_failure";
                     attributes.warnings.annotate(key.to_owned(), || {
                         json::to_string(&json!([{
                             "message": message,
-                            "policy": policy.name,
+                            "policy": policy,
                             "binding": self.name,
                             "expressionIndex": index,
                             "validationActions": self.actions,
@@ -138,6 +161,9 @@ impl Binding {
                     });
                 }
             }
+        }
+        if self.actions.iter().any(|action| action == "Deny") {
+            denials.push(denial);
         }
     }
 }

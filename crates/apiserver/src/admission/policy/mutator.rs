@@ -1,5 +1,7 @@
 //! A MutatingAdmissionPolicy that is compiled, and what it makes of an object.
 
+use std::time::{Duration, Instant};
+
 use kubewright_apimachinery::apply;
 use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::cel::{Large, Named, Val};
@@ -14,6 +16,7 @@ use crate::admission::expression::conditions::{Conditions, Matched};
 use crate::admission::expression::{Budget, Compiled, Environment, Subject, Wants};
 use crate::admission::{items, shown, text};
 use crate::draft::identity;
+use crate::metrics::Metrics;
 use crate::refusal::Refusal;
 use crate::resource::{Origin, Resource};
 
@@ -39,9 +42,15 @@ pub(super) enum Unchanged {
     Refused(Refusal),
 }
 
+/// One change to an object.
+pub(super) struct Attempt {
+    pub(super) changed: Result<(), Unchanged>,
+    pub(super) elapsed: Duration,
+}
+
 impl Mutator {
-    /// Compiles the spec of a policy.
-    pub(super) fn compile(spec: &Value) -> Self {
+    /// Compiles the spec of the policy of that name.
+    pub(super) fn compile(name: &str, spec: &Value) -> Self {
         let mut environment = Environment::new(spec["paramKind"].is_object()).with_variables();
         let variables = source::variables(spec, &mut environment);
         let compile = |mutation: &Value, field: &str, wants| {
@@ -52,7 +61,11 @@ impl Mutator {
             _ => Mutation::Apply(compile(mutation, "applyConfiguration", Wants::Object)),
         };
         Mutator {
-            conditions: Conditions::compile(&spec["matchConditions"], &environment),
+            conditions: Conditions::compile(
+                source::owner(name),
+                &spec["matchConditions"],
+                &environment,
+            ),
             mutations: items(&spec["mutations"]).iter().map(mutation).collect(),
             is_reinvocable: spec["reinvocationPolicy"] == "IfNeeded",
             variables,
@@ -60,40 +73,45 @@ impl Mutator {
     }
 
     /// Whether the conditions of the policy hold. Where it `fails_open`, they do not if they fail.
-    pub(super) fn is_met(&self, subject: &Subject<'_>, fails_open: bool) -> Result<bool, String> {
-        match self.conditions.matched(subject, &self.variables) {
+    pub(super) fn is_met(
+        &self,
+        subject: &Subject<'_>,
+        fails_open: bool,
+        metrics: &Metrics,
+    ) -> Result<bool, String> {
+        match self.conditions.matched(subject, &self.variables, metrics) {
             Ok(matched) => Ok(matched == Matched::Yes),
             Err(_) if fails_open => Ok(false),
             Err(message) => Err(message),
         }
     }
 
-    /// Makes all changes to an object, each to what the one before left. Those that failed are
-    /// told.
+    /// Makes all changes to an object, each to what the one before left, and tells what came of
+    /// each. One that is refused is the last.
     pub(super) fn change(
         &self,
         subject: &Subject<'_>,
         resource: &Resource,
         aspect: &Aspect,
         object: &mut Value,
-    ) -> Vec<Unchanged> {
-        let mut failed = Vec::new();
+    ) -> Vec<Attempt> {
+        let mut attempts = Vec::with_capacity(self.mutations.len());
         for mutation in &self.mutations {
+            let begun = Instant::now();
             let current = object.clone();
             let subject = Subject { object: &current, ..*subject };
-            match self.change_by(mutation, &subject, resource, &aspect.gvk) {
-                Ok(mut changed) => {
-                    shown::default(resource, &aspect.gvk, &mut changed);
-                    *object = changed;
-                }
-                Err(refused @ Unchanged::Refused(_)) => {
-                    failed.push(refused);
-                    break;
-                }
-                Err(unchanged) => failed.push(unchanged),
+            let changed = self.change_by(mutation, &subject, resource, &aspect.gvk);
+            let changed = changed.map(|mut changed| {
+                shown::default(resource, &aspect.gvk, &mut changed);
+                *object = changed;
+            });
+            let is_last = matches!(changed, Err(Unchanged::Refused(_)));
+            attempts.push(Attempt { changed, elapsed: begun.elapsed() });
+            if is_last {
+                break;
             }
         }
-        failed
+        attempts
     }
 
     fn change_by(

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::params::Wanted;
 use crate::admission::criteria::Criteria;
+use crate::admission::expression::conditions::Owner;
 use crate::admission::expression::{Environment, compile_named};
 use crate::admission::{items, text};
 use crate::index::{self, Index, Store};
@@ -43,7 +44,7 @@ pub(super) struct Binding {
 pub(super) struct Source<E> {
     policies: String,
     bindings: String,
-    compile: fn(&Value) -> E,
+    compile: fn(&str, &Value) -> E,
     read: Mutex<Read<E>>,
 }
 
@@ -59,7 +60,7 @@ struct Read<E> {
 
 impl<E> Source<E> {
     /// Of the kind whose name begins so.
-    pub(super) fn new(kind: &str, compile: fn(&Value) -> E) -> Self {
+    pub(super) fn new(kind: &str, compile: fn(&str, &Value) -> E) -> Self {
         let hooks = Arc::from(Vec::new());
         Source {
             policies: format!("/registry/{kind}admissionpolicies/"),
@@ -130,12 +131,13 @@ impl<E> Source<E> {
             let version = GroupVersion::parse(part("apiVersion")).unwrap_or_default();
             GroupVersionKind::new(version.group, version.version, part("kind"))
         });
+        let name = meta::text(object, "name");
         Policy {
-            name: meta::text(object, "name").to_owned(),
+            name: name.to_owned(),
             criteria: Criteria::of_policy(&spec["matchConstraints"]),
             fails_open: spec["failurePolicy"] == "Ignore",
             param_kind,
-            evaluator: (self.compile)(spec),
+            evaluator: (self.compile)(name, spec),
         }
     }
 }
@@ -165,4 +167,9 @@ pub(super) fn variables(spec: &Value, environment: &mut Environment) -> Vec<Name
         .map(|variable| (text(&variable["name"]), text(&variable["expression"])))
         .collect();
     compile_named(&named, environment)
+}
+
+/// Whose conditions those of a policy are. Upstream counts all as those of policies that judge.
+pub(super) fn owner(name: &str) -> Owner {
+    Owner { kind: "policy", role: "validate", name: name.to_owned() }
 }

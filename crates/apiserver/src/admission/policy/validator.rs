@@ -1,5 +1,7 @@
 //! A ValidatingAdmissionPolicy that is compiled, and what it says of a request.
 
+use std::time::{Duration, Instant};
+
 use kubewright_apimachinery::cel::{Named, Val};
 use kubewright_apimachinery::status::Reason;
 use serde_json::Value;
@@ -8,6 +10,7 @@ use super::source;
 use crate::admission::expression::conditions::{Conditions, Matched};
 use crate::admission::expression::{Budget, Compiled, Environment, OutOfBudget, Subject, Wants};
 use crate::admission::{items, text};
+use crate::metrics::{Metrics, PolicyFailure};
 
 /// How long a message may be that an expression makes.
 const MESSAGE_BYTES_MAX: usize = 5 << 10;
@@ -35,20 +38,24 @@ pub(super) struct Judged {
     pub(super) annotations: Vec<Annotation>,
 }
 
-pub(super) enum Decision {
-    Admit,
-    Deny { message: String, reason: Reason },
+/// What an expression decides.
+pub(super) struct Decision {
+    /// Why the request may not be.
+    pub(super) denial: Option<(String, Reason)>,
+    /// As what it is counted, if it is not that the expression holds.
+    pub(super) failure: Option<PolicyFailure>,
+    pub(super) elapsed: Duration,
 }
 
 /// What an expression for the audit log came to.
 pub(super) enum Annotation {
     Publish { key: String, text: String },
-    Fail(String),
+    Fail { message: String, elapsed: Duration },
 }
 
 impl Validator {
-    /// Compiles the spec of a policy.
-    pub(super) fn compile(spec: &Value) -> Self {
+    /// Compiles the spec of the policy of that name.
+    pub(super) fn compile(name: &str, spec: &Value) -> Self {
         let mut environment = Environment::new(spec["paramKind"].is_object()).with_variables();
         let variables = source::variables(spec, &mut environment);
         let plain = environment.without_authorizer();
@@ -72,7 +79,11 @@ impl Validator {
             (text(&annotation["key"]).to_owned(), compiled)
         };
         Validator {
-            conditions: Conditions::compile(&spec["matchConditions"], &environment),
+            conditions: Conditions::compile(
+                source::owner(name),
+                &spec["matchConditions"],
+                &environment,
+            ),
             validations: items(&spec["validations"]).iter().map(validation).collect(),
             annotations: items(&spec["auditAnnotations"]).iter().map(annotation).collect(),
             variables,
@@ -80,14 +91,20 @@ impl Validator {
     }
 
     /// Judges a request. What fails counts as a denial, unless the policy `fails_open`.
-    pub(super) fn judge(&self, subject: &Subject<'_>, fails_open: bool) -> Judged {
-        let failed = |message: String| match fails_open {
-            true => Judged::default(),
-            false => Judged { decisions: vec![Decision::failed(message)], ..Judged::default() },
+    pub(super) fn judge(
+        &self,
+        subject: &Subject<'_>,
+        fails_open: bool,
+        metrics: &Metrics,
+    ) -> Judged {
+        let failed = |message: String| Judged {
+            decisions: vec![Decision::failed(message, fails_open, Duration::ZERO)],
+            ..Judged::default()
         };
-        match self.conditions.matched(subject, &self.variables) {
+        match self.conditions.matched(subject, &self.variables, metrics) {
             Ok(Matched::Yes) => {}
             Ok(Matched::No(_)) => return Judged::default(),
+            Err(_) if fails_open => return Judged::default(),
             Err(message) => return failed(message),
         }
         let decisions = match self.decide(subject, fails_open) {
@@ -109,27 +126,29 @@ impl Validator {
         let mut composition = subject.compose(&self.variables);
         let mut results = Vec::with_capacity(self.validations.len());
         for validation in &self.validations {
-            results.push(validation.expression.run(&mut composition, &mut budget)?);
+            let begun = Instant::now();
+            let result = validation.expression.run(&mut composition, &mut budget)?;
+            results.push((result, begun.elapsed()));
         }
         let messages = self.messages(subject, budget);
         let decisions = self.validations.iter().zip(results).enumerate();
-        let decide = |(index, (validation, result)): (usize, (&Validation, Result<_, _>))| {
-            let failed = |message| match fails_open {
-                true => Decision::Admit,
-                false => Decision::failed(message),
-            };
+        let decide = |(index, (validation, (result, elapsed))): (usize, (&Validation, _))| {
+            let failed = |message| Decision::failed(message, fails_open, elapsed);
             let messages = match (&result, &messages) {
                 (Err(failure), _) => return failed(String::clone(failure)),
                 (_, Err(why)) => return failed(format!("failed messageExpression: {why}")),
                 (_, Ok(messages)) => messages,
             };
-            match result {
-                Ok(Val::Bool(true)) => Decision::Admit,
-                _ => Decision::Deny {
-                    message: validation.explain(messages[index].as_deref()),
-                    reason: validation.reason.clone(),
-                },
-            }
+            let denial = match result {
+                Ok(Val::Bool(true)) => None,
+                _ => {
+                    let message = validation.explain(messages[index].as_deref());
+                    Some((message, validation.reason.clone()))
+                }
+            };
+            // Upstream takes every denial for a failure.
+            let failure = denial.as_ref().map(|(message, _)| PolicyFailure::of(message));
+            Decision { denial, failure, elapsed }
         };
         Ok(decisions.map(decide).collect())
     }
@@ -163,12 +182,15 @@ impl Validator {
         let mut composition = subject.compose_without_authorizer(&self.variables);
         let mut annotations = Vec::new();
         for (key, expression) in &self.annotations {
+            let begun = Instant::now();
             match expression.run(&mut composition, &mut budget)? {
                 Ok(Val::String(text)) if !text.trim().is_empty() => {
                     let text = text.trim().to_owned();
                     annotations.push(Annotation::Publish { key: key.clone(), text });
                 }
-                Err(failure) if !fails_open => annotations.push(Annotation::Fail(failure)),
+                Err(message) if !fails_open => {
+                    annotations.push(Annotation::Fail { message, elapsed: begun.elapsed() });
+                }
                 _ => {}
             }
         }
@@ -192,7 +214,9 @@ impl Validation {
 }
 
 impl Decision {
-    fn failed(message: String) -> Self {
-        Decision::Deny { message, reason: Reason::Invalid }
+    fn failed(message: String, fails_open: bool, elapsed: Duration) -> Self {
+        let failure = Some(PolicyFailure::of(&message));
+        let denial = (!fails_open).then_some((message, Reason::Invalid));
+        Decision { denial, failure, elapsed }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::admission::criteria::Criteria;
 use crate::admission::expression::Environment;
-use crate::admission::expression::conditions::Conditions;
+use crate::admission::expression::conditions::{Conditions, Owner};
 use crate::admission::{items, text};
 use crate::index::{self, Index, Store};
 use crate::meta;
@@ -107,7 +107,7 @@ impl Configurations {
                 let found = known.iter().position(|known| known.is_of(rev));
                 match found {
                     Some(at) => known.swap_remove(at),
-                    None => Configuration::read(store, rev),
+                    None => Configuration::read(store, self.role, rev),
                 }
             };
             let configurations: Vec<Configuration> = stored.iter().map(configuration).collect();
@@ -119,7 +119,7 @@ impl Configurations {
 }
 
 impl Configuration {
-    fn read(store: &Store, rev: &Arc<Rev<Index>>) -> Self {
+    fn read(store: &Store, role: Role, rev: &Arc<Rev<Index>>) -> Self {
         let object = index::object(rev).unwrap_or_default();
         let name = meta::text(&object, "name");
         let mut names: Vec<&str> = Vec::new();
@@ -129,7 +129,7 @@ impl Configuration {
             let namesakes = names.iter().filter(|other| **other == hook).count();
             names.push(hook);
             let id = format!("{name}/{hook}/{namesakes}");
-            hooks.push(Arc::new(Hook::read(store, name, id, webhook)));
+            hooks.push(Arc::new(Hook::read(store, role, name, id, webhook)));
         }
         Configuration { key: rev.key.clone(), revision: rev.revision, hooks }
     }
@@ -140,14 +140,17 @@ impl Configuration {
 }
 
 impl Hook {
-    fn read(store: &Store, configuration: &str, id: String, webhook: &Value) -> Self {
+    fn read(store: &Store, role: Role, configuration: &str, id: String, webhook: &Value) -> Self {
         let seconds = webhook["timeoutSeconds"].as_u64();
+        let name = text(&webhook["name"]).to_owned();
+        let owner = Owner { kind: "webhook", role: role.as_str(), name: name.clone() };
+        let (conditions, environment) = (&webhook["matchConditions"], Environment::new(false));
         Hook {
             configuration: configuration.to_owned(),
-            name: text(&webhook["name"]).to_owned(),
+            name,
             id,
             criteria: Criteria::of_webhook(webhook),
-            conditions: Conditions::compile(&webhook["matchConditions"], &Environment::new(false)),
+            conditions: Conditions::compile(owner, conditions, &environment),
             fails_open: webhook["failurePolicy"] == "Ignore",
             timeout: seconds.map(Duration::from_secs),
             is_harmless: matches!(text(&webhook["sideEffects"]), "None" | "NoneOnDryRun"),

@@ -8,10 +8,10 @@ use kubewright_apimachinery::status::{Reason, Status};
 use kubewright_apimachinery::{builtin, json};
 use serde_json::Value;
 
-use super::review::SCHEME;
 use crate::draft::identity::{self, Mismatch};
 use crate::draft::{Expected, Shape};
 use crate::kinds;
+use crate::outbound::review::SCHEME;
 use crate::refusal::Refusal;
 use crate::resource::{Custom, Origin, Resource};
 

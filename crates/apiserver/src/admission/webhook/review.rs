@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::gvk::GroupVersionKind;
-use kubewright_apimachinery::json::{self, go_quote};
+use kubewright_apimachinery::json::go_quote;
 use kubewright_apimachinery::status::Status;
-use kubewright_apimachinery::yaml;
 use serde_json::{Value, json};
 
 use super::configuration::{ReviewVersion, Role};
@@ -16,12 +14,11 @@ use crate::admission::Attributes;
 use crate::admission::criteria::Aspect;
 use crate::admission::expression::request::describe;
 use crate::admission::shown::Shown;
-use crate::draft::{decode_yaml, identity};
+use crate::outbound;
+use crate::outbound::review::Reviewed;
 
 const GROUP: &str = "admission.k8s.io";
 const KIND: &str = "AdmissionReview";
-/// What upstream looks kinds of answers up in, by the place where it is made.
-pub(super) const SCHEME: &str = "pkg/runtime/scheme.go:111";
 
 /// What a webhook has to say.
 #[derive(Debug, Default, PartialEq)]
@@ -49,57 +46,26 @@ pub(super) fn question(
     aspect: &Aspect,
     attributes: &Attributes<'_>,
     shown: &Shown,
-) -> Vec<u8> {
+) -> Value {
     let options = attributes.options.tree(attributes.operation);
     let mut request = describe(attributes, &aspect.gvr, &aspect.gvk, Some(&options));
     request["uid"] = uid.into();
     request["object"] = shown.object().clone();
     request["oldObject"] = shown.old().clone();
-    let api_version = format!("{GROUP}/{}", version.as_str());
-    let review = json!({ "kind": KIND, "apiVersion": api_version, "request": request });
-    let mut body = json::to_vec(&review);
-    body.push(b'\n');
-    body
+    let api_version = gvk(version).api_version();
+    json!({ "kind": KIND, "apiVersion": api_version, "request": request })
+}
+
+fn gvk(version: ReviewVersion) -> GroupVersionKind {
+    GroupVersionKind::new(GROUP, version.as_str(), KIND)
 }
 
 /// Reads what a webhook answered.
 ///
 /// # Errors
 /// Say what is wrong with the answer, as upstream's decoder does.
-pub(crate) fn read(body: &[u8], version: ReviewVersion) -> Result<Value, String> {
-    let unread = "couldn't get version/kind; json parse error";
-    let tree = match yaml::is_json(body) {
-        true => json::decode(body).map_err(|error| format!("{unread}: {error}"))?.value,
-        false => decode_yaml(body)?.value,
-    };
-    let said = GroupVersionKind::interpret(&tree).map_err(|error| error.to_string())?;
-    let expected = GroupVersionKind::new(GROUP, version.as_str(), KIND);
-    let mut found = said.clone();
-    if found.kind.is_empty() {
-        found.kind.clone_from(&expected.kind);
-    }
-    if found.version.is_empty() {
-        (found.group, found.version) = (expected.group.clone(), expected.version.clone());
-    }
-    if found != expected {
-        let is_review = found.group == GROUP
-            && found.kind == KIND
-            && matches!(found.version.as_str(), "v1" | "v1beta1");
-        let is_status = found == GroupVersionKind::new("", "v1", "Status");
-        return Err(match is_review || is_status {
-            true => format!(
-                "converting ({}.{}) to ({}.{KIND}): unknown conversion",
-                found.version, found.kind, expected.version
-            ),
-            false => identity::unregistered_in(&found, SCHEME),
-        });
-    }
-    // Both versions have the same fields.
-    let kind = builtin::kind(GROUP, "v1", KIND).expect("it is in the table");
-    let mut review = builtin::decode(kind, tree).map_err(|error| error.to_string())?.value;
-    review["kind"] = said.kind.clone().into();
-    review["apiVersion"] = said.api_version().into();
-    Ok(review)
+pub(super) fn read(body: &[u8], version: ReviewVersion) -> Result<Reviewed, String> {
+    outbound::review::decode(&gvk(version), body)
 }
 
 /// Checks that an answer is one to the question, and takes out what it says.
@@ -107,12 +73,12 @@ pub(crate) fn read(body: &[u8], version: ReviewVersion) -> Result<Value, String>
 /// # Errors
 /// Say what is wrong with the answer.
 pub(crate) fn verify(
-    review: &Value,
+    reviewed: &Reviewed,
     version: ReviewVersion,
     role: Role,
     uid: &str,
 ) -> Result<Verdict, String> {
-    let response = &review["response"];
+    let response = &reviewed.review["response"];
     if !response.is_object() {
         return Err("webhook response was absent".to_owned());
     }
@@ -122,17 +88,10 @@ pub(crate) fn verify(
             let (uid, echo) = (go_quote(uid), go_quote(echo));
             return Err(format!("expected response.uid={uid}, got {echo}"));
         }
-        let expected = GroupVersionKind::new(GROUP, "v1", KIND);
-        let found = GroupVersionKind::interpret(review).unwrap_or_default();
-        if found != expected {
-            let show = |gvk: &GroupVersionKind| {
-                format!("{}/{}, Kind={}", gvk.group, gvk.version, gvk.kind)
-            };
-            return Err(format!(
-                "expected webhook response of {}, got {}",
-                show(&expected),
-                show(&found)
-            ));
+        let expected = gvk(version);
+        if reviewed.said != expected {
+            let said = &reviewed.said;
+            return Err(format!("expected webhook response of {expected}, got {said}"));
         }
     }
     let texts = |field: &str| {

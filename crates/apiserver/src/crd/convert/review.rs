@@ -6,7 +6,8 @@
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::fmt;
+use std::time::{Duration, Instant};
 
 use kubewright_apimachinery::field::Path;
 use kubewright_apimachinery::gvk::{GroupVersion, GroupVersionKind};
@@ -20,6 +21,7 @@ use uuid::Uuid;
 
 use super::Webhook;
 use crate::meta;
+use crate::metrics::{ConversionFailure, Converted};
 use crate::outbound::review::{self, Reviewed};
 
 /// The versions of ConversionReview that we speak.
@@ -43,8 +45,42 @@ pub(super) async fn convert(
         return Err("no supported conversion review versions".to_owned());
     };
     let what = GroupVersionKind::interpret(first).unwrap_or_default();
-    let failed = |why: String| format!("conversion webhook for {what} failed: {why}");
-    let line = webhook.line.as_ref().map_err(|why| failed(why.clone()))?;
+    let begun = Instant::now();
+    let converted = ask(webhook, version, &what, &wanted, to).await;
+    webhook.metrics.converted(&Converted {
+        definition: &webhook.definition,
+        from: &what.version,
+        to: &GroupVersion::parse(to).unwrap_or_default().version,
+        elapsed: begun.elapsed(),
+        failure: converted.as_ref().err().map(|unconverted| unconverted.failure),
+    });
+    let mut converted = converted.map_err(|unconverted| unconverted.why)?.into_iter();
+    let in_place = objects.into_iter().map(|object| match object["apiVersion"] == to {
+        true => object,
+        false => converted.next().expect("they were counted"),
+    });
+    Ok(in_place.collect())
+}
+
+/// Why objects are not converted.
+struct Unconverted {
+    why: String,
+    failure: ConversionFailure,
+}
+
+/// Asks for other versions of objects, of which the first is `what`.
+async fn ask(
+    webhook: &Webhook,
+    version: &str,
+    what: &GroupVersionKind,
+    wanted: &[&Value],
+    to: &str,
+) -> Result<Vec<Value>, Unconverted> {
+    let failed = |failure: ConversionFailure, why: &dyn fmt::Display| Unconverted {
+        why: format!("conversion webhook for {what} failed: {why}"),
+        failure,
+    };
+    let line = webhook.line.as_ref().map_err(|why| failed(ConversionFailure::Call, why))?;
     let uid = Uuid::new_v4().to_string();
     let review = json!({
         "kind": "ConversionReview",
@@ -52,24 +88,25 @@ pub(super) async fn convert(
         "request": {"uid": uid, "desiredAPIVersion": to, "objects": wanted},
         "response": {"uid": "", "convertedObjects": null, "result": {"metadata": {}}},
     });
-    let reviewed = review::post(line, &review, TIMEOUT).await.map_err(failed)?;
-    let converted = read(version, &uid, &reviewed).map_err(failed)?;
+    let reviewed = review::post(line, &review, TIMEOUT).await;
+    let reviewed = reviewed.map_err(|unread| failed(ConversionFailure::Call, &unread))?;
+    let converted =
+        read(version, &uid, &reviewed).map_err(|why| failed(ConversionFailure::Malformed, &why))?;
     if converted.len() != wanted.len() {
-        return Err(format!(
-            "conversion webhook for {what} returned {} objects, expected {}",
-            converted.len(),
-            wanted.len()
-        ));
+        let (found, expected) = (converted.len(), wanted.len());
+        return Err(Unconverted {
+            why: format!(
+                "conversion webhook for {what} returned {found} objects, expected {expected}"
+            ),
+            failure: ConversionFailure::Partial,
+        });
     }
-    let mut converted = converted.into_iter().enumerate();
-    let in_place = objects.iter().map(|object| match object["apiVersion"] == to {
-        true => Ok(object.clone()),
-        false => {
-            let (at, converted) = converted.next().expect("they were counted");
-            accept(object, converted, to, at)
-        }
+    let pairs = wanted.iter().zip(converted).enumerate();
+    let accepted = pairs.map(|(at, (object, converted))| {
+        accept(object, converted, to, at)
+            .map_err(|why| Unconverted { why, failure: ConversionFailure::InvalidObject })
     });
-    in_place.collect()
+    accepted.collect()
 }
 
 /// The converted objects, as they were written.

@@ -38,7 +38,7 @@ fn widgets(version: &str, client_config: &Value) -> Arc<Resource> {
     );
     definition["spec"]["conversion"]["webhook"]["clientConfig"] = client_config.clone();
     let parsed = Arc::new(Definition::parse(&definition).expect("it is a definition"));
-    let webhook = Webhook::of(&store(), &definition, &parsed);
+    let webhook = Webhook::of(&store(), &Arc::default(), &definition, &parsed);
     let mut resources = resources(&definition, &parsed, webhook).into_iter();
     resources.find(|resource| resource.gvr.version == version).expect("it has this version")
 }

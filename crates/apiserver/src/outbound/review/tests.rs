@@ -1,9 +1,11 @@
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::Response;
 use http::header::CONTENT_TYPE;
 use kubewright_apimachinery::gvk::GroupVersionKind;
 
-use super::read;
+use super::{read, whole_seconds};
 
 /// What is said of an answer of this code, media type and body to a ConversionReview of v1.
 fn check(code: u16, media_type: &str, body: &str, expected: &str) {
@@ -15,7 +17,7 @@ fn check(code: u16, media_type: &str, body: &str, expected: &str) {
     }
     let said = match read(&asked, &answer) {
         Ok(reviewed) => reviewed.said.to_string(),
-        Err(why) => why,
+        Err(unread) => unread.why,
     };
     assert_eq!(said, expected, "{code} {body}");
 }
@@ -115,4 +117,11 @@ fn an_answer_that_is_no_success_says_why() {
         r#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"not today"}"#,
         "not today",
     );
+}
+
+#[test]
+fn seconds_are_not_cut() {
+    assert_eq!(whole_seconds(Duration::from_millis(1001)), "2s");
+    assert_eq!(whole_seconds(Duration::from_secs(30)), "30s");
+    assert_eq!(whole_seconds(Duration::from_secs(60)), "1m0s");
 }
