@@ -17,6 +17,7 @@ pub mod connect;
 pub mod context;
 pub mod control_loop;
 pub mod controller;
+pub mod crd;
 mod difference;
 pub mod election;
 mod endpoint;

@@ -42,6 +42,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde_json::{Value, json};
 
 use crate::access::Access;
+use crate::crd::{self, CrdError};
 
 pub use names::{NAME_BYTES_MAX, Names};
 pub use options::{ManifestsError, Options};
@@ -141,6 +142,9 @@ pub enum RenderError {
     /// A definition is said to be converted that there is none of.
     #[error("convert {name:?}, which is none of the operator's definitions")]
     Converted { name: String },
+    /// A cluster would refuse a definition.
+    #[error(transparent)]
+    Definition(#[from] CrdError),
 }
 
 impl Package {
@@ -187,6 +191,8 @@ impl Package {
         if let Some(name) = self.converted.iter().find(is_unknown) {
             return Err(RenderError::Converted { name: name.clone() });
         }
+
+        self.definitions.iter().try_for_each(crd::check)?;
 
         let mut manifests: Vec<Manifest> = [
             workload::namespace(self),

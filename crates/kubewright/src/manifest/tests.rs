@@ -380,6 +380,15 @@ fn what_is_converted_must_be_defined() {
 }
 
 #[test]
+fn a_definition_that_a_cluster_would_refuse_is_not_rendered() {
+    let mut definition = definition("example.com");
+    definition.spec.versions[0].storage = false;
+    let package = Package { definitions: vec![definition], ..pets() };
+    let error = package.render().expect_err("nothing is stored");
+    assert!(matches!(error, RenderError::Definition(_)), "{error}");
+}
+
+#[test]
 fn arguments_choose_parts_and_names() {
     let options = Options {
         namespace: Some("zoo".to_owned()),
