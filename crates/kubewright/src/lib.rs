@@ -32,6 +32,7 @@ pub mod queue;
 mod random;
 pub mod reconcile;
 pub mod serve;
+pub mod settings;
 pub mod webhook;
 
 pub use cache::Cache;
