@@ -32,11 +32,17 @@ pub struct Operator {
     name: String,
     parts: Vec<Box<dyn Part>>,
     definitions: Vec<CustomResourceDefinition>,
+    namespace: Option<String>,
 }
 
 impl Operator {
     pub fn new(name: &str) -> Self {
-        Operator { name: name.to_owned(), parts: Vec::new(), definitions: Vec::new() }
+        Operator {
+            name: name.to_owned(),
+            parts: Vec::new(),
+            definitions: Vec::new(),
+            namespace: None,
+        }
     }
 
     /// With a controller.
@@ -58,6 +64,11 @@ impl Operator {
     pub fn definition(mut self, definition: CustomResourceDefinition) -> Self {
         self.definitions.push(definition);
         self
+    }
+
+    /// Looks at one namespace only, if one is given.
+    pub fn only_in(self, namespace: Option<String>) -> Self {
+        Operator { namespace, ..self }
     }
 
     pub fn name(&self) -> &str {
@@ -96,7 +107,7 @@ impl Operator {
             recorder,
             clock,
             metrics: Arc::new(Metrics::new(&mut registry)),
-            namespace: None,
+            namespace: self.namespace.clone(),
             sync_max: SYNC_MAX,
         };
         self.parts.iter().for_each(|part| part.prepare(&around.cache));

@@ -1,11 +1,10 @@
 //! Operators at work in a cluster.
 
-use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind, TypeMeta};
+use kubewright::Operator;
 use kubewright::manifest::{Manifest, Part};
-use kubewright::{Clock, Operator};
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -50,6 +49,8 @@ impl Cluster {
         let (clock, shutdown) = (self.clock(), CancellationToken::new());
         let mut task = JoinSet::new();
         let stop = shutdown.clone();
+        let namespace = (!self.is_virtual()).then(|| self.namespace().to_owned());
+        let operator = operator.only_in(namespace);
         task.spawn(async move { operator.run(client, clock, stop).await });
         Running { shutdown, task }
     }
@@ -60,13 +61,8 @@ impl Cluster {
         self.eventually(None, definition, is_served).await;
     }
 
-    /// The time as the cluster has it.
-    pub fn clock(&self) -> Clock {
-        let since_epoch = SignedDuration::try_from(self.now()).unwrap_or(SignedDuration::MAX);
-        Clock::starting_at(Timestamp::from_duration(since_epoch).unwrap_or(Timestamp::MAX))
-    }
-
-    /// Applies an object, whatever its kind.
+    /// Applies an object, whatever its kind. One without a namespace that needs one comes to the
+    /// test's own.
     ///
     /// # Panics
     /// If it is refused.
@@ -75,14 +71,26 @@ impl Cluster {
         let gvk = GroupVersionKind::try_from(&types).expect("a version");
         let resource = ApiResource::from_gvk(&gvk);
         let metadata = &object["metadata"];
+        let client = self.plain_client();
         let api: Api<DynamicObject> = match metadata["namespace"].as_str() {
-            Some(namespace) => Api::namespaced_with(self.plain_client(), namespace, &resource),
-            None => Api::all_with(self.plain_client(), &resource),
+            Some(namespace) => Api::namespaced_with(client, namespace, &resource),
+            None if self.is_namespaced(&gvk).await => {
+                Api::default_namespaced_with(client, &resource)
+            }
+            None => Api::all_with(client, &resource),
         };
         let name = metadata["name"].as_str().expect("a name");
         let params = PatchParams::apply("test").force();
         let applied = api.patch(name, &params, &Patch::Apply(object)).await;
         applied.unwrap_or_else(|error| panic!("{} {name} is refused: {error}", types.kind));
+    }
+}
+
+impl Cluster {
+    async fn is_namespaced(&self, gvk: &GroupVersionKind) -> bool {
+        let found = kube::discovery::pinned_kind(&self.plain_client(), gvk).await;
+        let (_, capabilities) = found.unwrap_or_else(|error| panic!("{}: {error}", gvk.kind));
+        capabilities.scope == kube::discovery::Scope::Namespaced
     }
 }
 

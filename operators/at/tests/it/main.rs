@@ -1,7 +1,9 @@
-//! The operator on a cluster, in virtual time. No pod runs: tests end it as a node would.
+//! The operator on a cluster, ours in virtual time, or one that is there already. No pod runs:
+//! tests end it as a node would.
 
 mod raw;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use at::{At, AtSpec, Phase};
@@ -10,19 +12,28 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kubewright::condition::Conditions as _;
-use kubewright_testing::{Cluster, Running};
+use kubewright_testing::{Cluster, Running, on_cluster};
 use serde_json::json;
 
-struct Site {
-    cluster: Cluster,
+struct Site<'c> {
+    cluster: &'c Cluster,
     running: Running,
 }
 
-impl Site {
-    async fn start() -> Self {
-        let cluster = Cluster::start().await;
+/// Runs a test on a cluster with the operator at work.
+fn on_site(test: impl AsyncFnOnce(Site<'_>)) {
+    on_cluster(async |cluster| {
         let running = cluster.run(at::operator()).await;
-        Site { cluster, running }
+        test(Site { cluster, running }).await;
+    });
+}
+
+impl Site<'_> {
+    async fn eventually<K>(&self, name: &str, is_so: impl Fn(Option<&K>) -> bool) -> Option<Arc<K>>
+    where
+        K: kubewright::informer::Object<DynamicType = ()> + std::fmt::Debug,
+    {
+        self.cluster.eventually(Some(self.cluster.namespace()), name, is_so).await
     }
 
     fn ats(&self) -> Api<At> {
@@ -50,13 +61,13 @@ impl Site {
     async fn becomes(&self, phase: Phase) -> At {
         let is_so =
             |at: Option<&At>| at.is_some_and(|at| at.status.is_some() && at.phase() == phase);
-        let at = self.cluster.eventually(Some("default"), "tea", is_so).await;
+        let at = self.eventually("tea", is_so).await;
         At::clone(&at.expect("it is there"))
     }
 
     /// Waits for the pod to come.
     async fn pod(&self) -> Pod {
-        let pod = self.cluster.eventually(Some("default"), "tea-pod", |pod| pod.is_some()).await;
+        let pod = self.eventually::<Pod>("tea-pod", |pod| pod.is_some()).await;
         Pod::clone(&pod.expect("it is there"))
     }
 
@@ -75,155 +86,162 @@ impl Site {
 
     async fn end(self) {
         self.running.stop().await;
-        self.cluster.shutdown().await;
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_command_runs_when_its_time_has_come() {
-    let site = Site::start().await;
-    let due = site.schedule(30, Some("echo YAY")).await;
-    site.becomes(Phase::Pending).await;
-    site.becomes(Phase::Running).await;
-    let late = site.cluster.clock().now().duration_since(due);
-    assert!(late >= SignedDuration::ZERO && late < SignedDuration::from_secs(2), "{late} late");
+#[test]
+fn a_command_runs_when_its_time_has_come() {
+    on_site(async |site| {
+        let due = site.schedule(30, Some("echo YAY")).await;
+        site.becomes(Phase::Pending).await;
+        site.becomes(Phase::Running).await;
+        let late = site.cluster.clock().now().duration_since(due);
+        assert!(late >= SignedDuration::ZERO && late < SignedDuration::from_secs(2), "{late} late");
 
-    let pod = site.pod().await;
-    let spec = pod.spec.expect("a spec");
-    let container = &spec.containers[0];
-    assert_eq!((container.name.as_str(), container.image.as_deref()), ("busybox", Some("busybox")));
-    assert_eq!(container.command, Some(vec!["echo".to_owned(), "YAY".to_owned()]));
-    assert_eq!(spec.restart_policy.as_deref(), Some("OnFailure"));
-    assert_eq!(pod.metadata.labels.expect("labels")["app"], "tea");
-    let owner = &pod.metadata.owner_references.expect("an owner")[0];
-    assert_eq!((owner.kind.as_str(), owner.controller), ("At", Some(true)));
+        let pod = site.pod().await;
+        let spec = pod.spec.expect("a spec");
+        let container = &spec.containers[0];
+        assert_eq!(
+            (container.name.as_str(), container.image.as_deref()),
+            ("busybox", Some("busybox"))
+        );
+        assert_eq!(container.command, Some(vec!["echo".to_owned(), "YAY".to_owned()]));
+        assert_eq!(spec.restart_policy.as_deref(), Some("OnFailure"));
+        assert_eq!(pod.metadata.labels.expect("labels")["app"], "tea");
+        let owner = &pod.metadata.owner_references.expect("an owner")[0];
+        assert_eq!((owner.kind.as_str(), owner.controller), ("At", Some(true)));
 
-    site.end_pod("Succeeded").await;
-    let done = site.becomes(Phase::Done).await;
-    assert!(done.status.expect("a status").conditions.is_true("Scheduled"));
-    site.end().await;
+        site.end_pod("Succeeded").await;
+        let done = site.becomes(Phase::Done).await;
+        assert!(done.status.expect("a status").conditions.is_true("Scheduled"));
+        site.end().await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_is_done_stays_done_and_starts_nothing_again() {
-    let site = Site::start().await;
-    site.schedule(0, Some("echo YAY")).await;
-    site.pod().await;
-    site.end_pod("Failed").await;
-    let done = site.becomes(Phase::Done).await;
-    site.pods().delete("tea-pod", &DeleteParams::default()).await.expect("deleted");
-    let gone = site.cluster.eventually::<Pod>(Some("default"), "tea-pod", |pod| pod.is_none());
-    gone.await;
-    tokio::time::sleep(Duration::from_secs(2 * 60 * 60)).await;
-    assert!(site.pods().get_opt("tea-pod").await.expect("an answer").is_none());
-    let later = site.ats().get("tea").await.expect("it is there");
-    assert_eq!(later.metadata.resource_version, done.metadata.resource_version);
-    site.end().await;
+#[test]
+fn what_is_done_stays_done_and_starts_nothing_again() {
+    on_site(async |site| {
+        site.schedule(0, Some("echo YAY")).await;
+        site.pod().await;
+        site.end_pod("Failed").await;
+        let done = site.becomes(Phase::Done).await;
+        site.pods().delete("tea-pod", &DeleteParams::default()).await.expect("deleted");
+        let gone = site.eventually::<Pod>("tea-pod", |pod| pod.is_none());
+        gone.await;
+        site.cluster.pass(Duration::from_secs(2 * 60 * 60)).await;
+        assert!(site.pods().get_opt("tea-pod").await.expect("an answer").is_none());
+        let later = site.ats().get("tea").await.expect("it is there");
+        assert_eq!(later.metadata.resource_version, done.metadata.resource_version);
+        site.end().await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_pod_that_is_taken_away_while_it_runs_comes_back() {
-    let site = Site::start().await;
-    site.schedule(0, Some("sleep 1000")).await;
-    let first = site.pod().await.metadata.uid;
-    site.pods().delete("tea-pod", &DeleteParams::default()).await.expect("deleted");
-    let is_another = |pod: Option<&Pod>| pod.is_some_and(|pod| pod.metadata.uid != first);
-    site.cluster.eventually(Some("default"), "tea-pod", is_another).await;
-    site.end().await;
+#[test]
+fn a_pod_that_is_taken_away_while_it_runs_comes_back() {
+    on_site(async |site| {
+        site.schedule(0, Some("sleep 1000")).await;
+        let first = site.pod().await.metadata.uid;
+        site.pods().delete("tea-pod", &DeleteParams::default()).await.expect("deleted");
+        let is_another = |pod: Option<&Pod>| pod.is_some_and(|pod| pod.metadata.uid != first);
+        site.eventually("tea-pod", is_another).await;
+        site.end().await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_time_that_is_changed_is_the_one_that_counts() {
-    let site = Site::start().await;
-    site.schedule(7200, Some("echo YAY")).await;
-    site.becomes(Phase::Pending).await;
-    let soon = site.cluster.clock().now() + SignedDuration::from_secs(5);
-    let patch = Patch::Merge(json!({"spec": {"schedule": soon.to_string()}}));
-    site.ats().patch("tea", &PatchParams::default(), &patch).await.expect("edited");
-    site.becomes(Phase::Running).await;
-    assert!(site.cluster.clock().now() < soon + SignedDuration::from_secs(2));
-    site.end().await;
+#[test]
+fn a_time_that_is_changed_is_the_one_that_counts() {
+    on_site(async |site| {
+        site.schedule(7200, Some("echo YAY")).await;
+        site.becomes(Phase::Pending).await;
+        let soon = site.cluster.clock().now() + SignedDuration::from_secs(5);
+        let patch = Patch::Merge(json!({"spec": {"schedule": soon.to_string()}}));
+        site.ats().patch("tea", &PatchParams::default(), &patch).await.expect("edited");
+        site.becomes(Phase::Running).await;
+        assert!(site.cluster.clock().now() < soon + SignedDuration::from_secs(2));
+        site.end().await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn without_a_command_nothing_runs_and_people_are_told() {
-    let site = Site::start().await;
-    site.schedule(0, None).await;
-    site.becomes(Phase::Done).await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(site.events().await, ["NoCommand"]);
-    assert!(site.pods().get_opt("tea-pod").await.expect("an answer").is_none());
-    site.end().await;
+#[test]
+fn without_a_command_nothing_runs_and_people_are_told() {
+    on_site(async |site| {
+        site.schedule(0, None).await;
+        site.becomes(Phase::Done).await;
+        site.cluster.pass(Duration::from_secs(1)).await;
+        assert_eq!(site.events().await, ["NoCommand"]);
+        assert!(site.pods().get_opt("tea-pod").await.expect("an answer").is_none());
+        site.end().await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_time_that_does_not_parse_is_told_and_waits_for_a_change() {
-    let site = Site::start().await;
-    site.create("at tea time", Some("echo YAY")).await;
-    let at = site.becomes(Phase::Pending).await;
-    let status = at.status.expect("a status");
-    let scheduled = status.conditions.find("Scheduled").expect("a condition");
-    assert_eq!(
-        scheduled.message,
-        "spec.schedule: \"at tea time\" is no time: write it in UTC, as 2019-07-03T02:00:00Z"
-    );
-    tokio::time::sleep(Duration::from_secs(600)).await;
-    assert_eq!(site.events().await, ["BadSchedule"]);
-    let patch = Patch::Merge(json!({"spec": {"schedule": "2019-07-03T02:00:00Z"}}));
-    site.ats().patch("tea", &PatchParams::default(), &patch).await.expect("edited");
-    site.becomes(Phase::Running).await;
-    site.end().await;
+#[test]
+fn a_time_that_does_not_parse_is_told_and_waits_for_a_change() {
+    on_site(async |site| {
+        site.create("at tea time", Some("echo YAY")).await;
+        let at = site.becomes(Phase::Pending).await;
+        let status = at.status.expect("a status");
+        let scheduled = status.conditions.find("Scheduled").expect("a condition");
+        assert_eq!(
+            scheduled.message,
+            "spec.schedule: \"at tea time\" is no time: write it in UTC, as 2019-07-03T02:00:00Z"
+        );
+        site.cluster.pass(Duration::from_secs(600)).await;
+        assert_eq!(site.events().await, ["BadSchedule"]);
+        let patch = Patch::Merge(json!({"spec": {"schedule": "2019-07-03T02:00:00Z"}}));
+        site.ats().patch("tea", &PatchParams::default(), &patch).await.expect("edited");
+        site.becomes(Phase::Running).await;
+        site.end().await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_operator_that_dies_half_way_goes_on_where_it_was() {
-    let site = Site::start().await;
-    site.schedule(0, Some("echo YAY")).await;
-    site.pod().await;
-    // Killed, not stopped.
-    drop(site.running);
-    let site = Site { running: site.cluster.run(at::operator()).await, cluster: site.cluster };
-    site.end_pod("Succeeded").await;
-    site.becomes(Phase::Done).await;
-    site.end().await;
+#[test]
+fn an_operator_that_dies_half_way_goes_on_where_it_was() {
+    on_site(async |site| {
+        site.schedule(0, Some("echo YAY")).await;
+        site.pod().await;
+        // Killed, not stopped.
+        drop(site.running);
+        let site = Site { running: site.cluster.run(at::operator()).await, cluster: site.cluster };
+        site.end_pod("Succeeded").await;
+        site.becomes(Phase::Done).await;
+        site.end().await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_at_takes_its_pod_with_it() {
-    let site = Site::start().await;
-    site.schedule(0, Some("sleep 1000")).await;
-    site.pod().await;
-    site.ats().delete("tea", &DeleteParams::default()).await.expect("deleted");
-    site.cluster.eventually::<Pod>(Some("default"), "tea-pod", |pod| pod.is_none()).await;
-    site.end().await;
+#[test]
+fn an_at_takes_its_pod_with_it() {
+    on_site(async |site| {
+        site.schedule(0, Some("sleep 1000")).await;
+        site.pod().await;
+        site.ats().delete("tea", &DeleteParams::default()).await.expect("deleted");
+        site.eventually::<Pod>("tea-pod", |pod| pod.is_none()).await;
+        site.end().await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_phase_of_somebody_else_is_left_alone() {
-    let site = Site::start().await;
-    site.schedule(3600, Some("echo YAY")).await;
-    site.becomes(Phase::Pending).await;
-    let patch = Patch::Merge(json!({"status": {"phase": "SLEEPING"}}));
-    site.ats().patch_status("tea", &PatchParams::default(), &patch).await.expect("a status");
-    tokio::time::sleep(Duration::from_secs(7200)).await;
-    let at = site.ats().get("tea").await.expect("it is there");
-    assert_eq!(at.phase(), Phase::Unknown("SLEEPING".to_owned()));
-    assert!(site.pods().get_opt("tea-pod").await.expect("an answer").is_none());
-    site.end().await;
+#[test]
+fn a_phase_of_somebody_else_is_left_alone() {
+    on_site(async |site| {
+        site.schedule(3600, Some("echo YAY")).await;
+        site.becomes(Phase::Pending).await;
+        let patch = Patch::Merge(json!({"status": {"phase": "SLEEPING"}}));
+        site.ats().patch_status("tea", &PatchParams::default(), &patch).await.expect("a status");
+        site.cluster.pass(Duration::from_secs(7200)).await;
+        let at = site.ats().get("tea").await.expect("it is there");
+        assert_eq!(at.phase(), Phase::Unknown("SLEEPING".to_owned()));
+        assert!(site.pods().get_opt("tea-pod").await.expect("an answer").is_none());
+        site.end().await;
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_sample_is_taken() {
-    let site = Site::start().await;
-    site.cluster
-        .apply(&json!({
-            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cnat"},
-        }))
-        .await;
-    let sample = include_str!("../../samples/at.yaml");
-    let sample = kubewright_testing::yaml(sample);
-    site.cluster.apply(&sample[0]).await;
-    let runs = |at: Option<&At>| at.is_some_and(|at| at.phase() == Phase::Running);
-    site.cluster.eventually(Some("cnat"), "example-at", runs).await;
-    site.end().await;
+#[test]
+fn the_sample_is_taken() {
+    on_site(async |site| {
+        let mut sample = kubewright_testing::yaml(include_str!("../../samples/at.yaml"));
+        sample[0]["metadata"]["namespace"] = json!(site.cluster.namespace());
+        site.cluster.apply(&sample[0]).await;
+        let runs = |at: Option<&At>| at.is_some_and(|at| at.phase() == Phase::Running);
+        site.eventually("example-at", runs).await;
+        site.end().await;
+    });
 }

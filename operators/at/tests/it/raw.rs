@@ -6,10 +6,10 @@ use at::{At, Phase, Step, plan, pod_name};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, Resource as _};
-use kubewright::informer::{Change, Informer, Source};
+use kubewright::informer::{Change, Informer, Scope, Source};
 use kubewright::queue::{Outcome, Queue};
 use kubewright::{Clock, ObjectKey};
-use kubewright_testing::Cluster;
+use kubewright_testing::{Cluster, on_cluster};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -22,9 +22,12 @@ struct Raw {
 }
 
 impl Raw {
-    fn start(client: Client, clock: Clock, tasks: &mut JoinSet<()>) -> Self {
-        let (ats, run_ats) = Informer::new(Source::all(client.clone()));
-        let (pods, run_pods) = Informer::new(Source::all(client.clone()));
+    fn start(cluster: &Cluster, tasks: &mut JoinSet<()>) -> Self {
+        let (client, clock) = (cluster.client(), cluster.clock());
+        let namespace = Some(cluster.namespace().to_owned());
+        let scope = Scope { namespace, ..Scope::default() };
+        let (ats, run_ats) = Informer::new(Source::new(client.clone(), (), scope.clone()));
+        let (pods, run_pods) = Informer::new(Source::new(client.clone(), (), scope));
         tasks.spawn(run_ats);
         tasks.spawn(run_pods);
         Raw { client, clock, ats, pods, queue: Arc::default() }
@@ -74,24 +77,25 @@ impl Raw {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_raw_layers_are_enough_for_an_operator() {
-    let cluster = Cluster::start().await;
-    // For the definition alone.
-    cluster.run(at::operator()).await.stop().await;
-    let mut tasks = JoinSet::new();
-    let raw = Raw::start(cluster.client(), cluster.clock(), &mut tasks);
-    tasks.spawn(raw.run());
-    let sample = kubewright_testing::yaml(include_str!("../../samples/at.yaml"));
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cnat"}});
-    cluster.apply(&namespace).await;
-    cluster.apply(&sample[0]).await;
-    cluster.eventually::<Pod>(Some("cnat"), "example-at-pod", |pod| pod.is_some()).await;
-    let pods: Api<Pod> = Api::namespaced(cluster.client(), "cnat");
-    let patch = Patch::Merge(json!({"status": {"phase": "Succeeded"}}));
-    pods.patch_status("example-at-pod", &PatchParams::default(), &patch).await.expect("a status");
-    let is_done = |at: Option<&At>| at.is_some_and(|at| at.phase() == Phase::Done);
-    cluster.eventually(Some("cnat"), "example-at", is_done).await;
-    tasks.shutdown().await;
-    cluster.shutdown().await;
+#[test]
+fn the_raw_layers_are_enough_for_an_operator() {
+    on_cluster(async |cluster| {
+        // For the definition alone.
+        cluster.run(at::operator()).await.stop().await;
+        let mut tasks = JoinSet::new();
+        let raw = Raw::start(cluster, &mut tasks);
+        tasks.spawn(raw.run());
+        let mut sample = kubewright_testing::yaml(include_str!("../../samples/at.yaml"));
+        sample[0]["metadata"]["namespace"] = json!(cluster.namespace());
+        cluster.apply(&sample[0]).await;
+        let namespace = Some(cluster.namespace());
+        cluster.eventually::<Pod>(namespace, "example-at-pod", |pod| pod.is_some()).await;
+        let pods: Api<Pod> = Api::default_namespaced(cluster.client());
+        let patch = Patch::Merge(json!({"status": {"phase": "Succeeded"}}));
+        let ended = pods.patch_status("example-at-pod", &PatchParams::default(), &patch).await;
+        ended.expect("a status");
+        let is_done = |at: Option<&At>| at.is_some_and(|at| at.phase() == Phase::Done);
+        cluster.eventually(namespace, "example-at", is_done).await;
+        tasks.shutdown().await;
+    });
 }
