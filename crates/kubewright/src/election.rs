@@ -44,13 +44,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use self::ballot::{Attempt, Ballot};
-use self::guard::Hold;
 use crate::Clock;
 use crate::informer::{Change, Informer, Scope, Source, Subscription};
 
+pub(crate) use self::guard::{Hold, Renewal};
 pub use self::guard::{Refused, refusal};
 pub use self::identity::identity;
 pub use self::metrics::Metrics;
+pub(crate) use self::record::{Observed, Record};
 pub use self::terms::{BadTerms, Terms};
 
 /// How long the tasks of a leader that lost its lease may take to end before they are dropped. They
@@ -164,14 +165,13 @@ impl Election {
                 () = self.keep(&mut ballot, &hold) => Ended::Lost,
             };
             hold.shut();
+            self.leads(false);
             match ended {
                 Ended::Done(result) => {
                     self.release(&mut ballot, &hold).await;
-                    self.leads(false);
                     return result.unwrap_or(Ok(()));
                 }
                 Ended::Lost => {
-                    self.leads(false);
                     stop.cancel();
                     let result = drain(tasks).await;
                     hold.settle().await;
@@ -200,7 +200,7 @@ impl Election {
         ballot: &mut Ballot,
         news: &mut News,
         shutdown: &CancellationToken,
-    ) -> Option<guard::Renewal> {
+    ) -> Option<Renewal> {
         loop {
             if shutdown.is_cancelled() {
                 return None;
@@ -237,6 +237,9 @@ impl Election {
         loop {
             let deadline = hold.writes_until();
             sleep_until(next.min(deadline)).await;
+            if Instant::now() >= deadline {
+                return warn!(name = self.name, "the lease could not be renewed in time");
+            }
             let attempt = timeout_at(deadline, ballot.attempt()).await;
             next = Instant::now() + self.terms.retry();
             match attempt {
@@ -247,7 +250,8 @@ impl Election {
                 }
                 Ok(Ok(Attempt::Lost)) => return self.note(ballot, None),
                 Ok(Err(error)) => self.note(ballot, Some(&error)),
-                Err(_) => return warn!(name = self.name, "the lease could not be renewed in time"),
+                // It is over, which the next round tells.
+                Err(_) => {}
             }
         }
     }

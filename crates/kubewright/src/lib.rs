@@ -33,6 +33,7 @@ mod random;
 pub mod reconcile;
 pub mod serve;
 pub mod settings;
+pub mod shard;
 pub mod webhook;
 
 pub use cache::Cache;

@@ -7,6 +7,7 @@ mod informers;
 mod manifests;
 mod operators;
 mod serving;
+mod shards;
 mod webhooks;
 
 /// How often a test that is decided by a seed runs: `KUBEWRIGHT_RUNS`, or so often.

@@ -125,6 +125,11 @@ impl Observed {
         &self.record
     }
 
+    /// When it was first seen to say so.
+    pub(crate) fn since(&self) -> Instant {
+        self.since
+    }
+
     /// Takes note of what a lease says now. Only a change shows that its holder lives.
     pub(crate) fn see(&mut self, record: Record, now: Instant) {
         if self.record != record {
