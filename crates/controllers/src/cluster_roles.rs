@@ -18,7 +18,7 @@ use tracing::warn;
 use crate::answer::Refusal as _;
 use crate::controller::{Change, Controller, text};
 use crate::kinds::Kind;
-use crate::queue::{Outcome, Queue};
+use crate::queue::{self, Outcome, Queue};
 
 const MANAGER: &str = "clusterrole-aggregation-controller";
 
@@ -67,7 +67,7 @@ impl ClusterRoles {
             Ok(()) => Outcome::Done,
             Err(error) => {
                 warn!(error = error.text(), "roles are not aggregated");
-                Outcome::Retry
+                Outcome::Failed
             }
         }
     }
@@ -105,7 +105,7 @@ impl Controller for ClusterRoles {
 
     fn run(self: Arc<Self>, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            self.queue.work(1, &shutdown, |()| self.work()).await;
+            queue::work(&self.queue, 1, &shutdown, |()| self.work()).await;
         })
     }
 }

@@ -27,7 +27,7 @@ use crate::Now;
 use crate::answer::{Refusal as _, present};
 use crate::controller::{Change, Controller, text};
 use crate::kinds::{Kind, Kinds};
-use crate::queue::{Outcome, Queue};
+use crate::queue::{self, Outcome, Queue};
 use graph::{Effects, Graph, Identity, Misplaced, Node, Uid};
 use verdict::{Owner, Verdict};
 
@@ -135,10 +135,10 @@ impl GarbageCollector {
         };
         match done {
             Ok(()) => Outcome::Done,
-            Err(TaskError::Api(error)) if error.is_conflict() => Outcome::Retry,
+            Err(TaskError::Api(error)) if error.is_conflict() => Outcome::Failed,
             Err(TaskError::Api(error)) => {
                 warn!(?task, error = error.text(), "garbage stays");
-                Outcome::Retry
+                Outcome::Failed
             }
             Err(error @ TaskError::UnknownKind { .. }) => {
                 debug!(?task, %error, "garbage is not recognised");
@@ -441,7 +441,7 @@ impl Controller for GarbageCollector {
 
     fn run(self: Arc<Self>, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            self.queue.work(AT_ONCE, &shutdown, |task| self.work(task)).await;
+            queue::work(&self.queue, AT_ONCE, &shutdown, |task| self.work(task)).await;
         })
     }
 }

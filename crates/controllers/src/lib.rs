@@ -3,7 +3,7 @@
 //!
 //! They know the API only through [`kube::Client`], so they run beside any server. `census` keeps
 //! one watch on the metadata of each kind and tells every controller what changed; a controller
-//! turns that into keys of a `queue`, and for each key reads what is, plans, and acts. Nothing is
+//! turns that into keys of a queue, and for each key reads what is, plans, and acts. Nothing is
 //! polled: what waits, waits for a change.
 
 mod answer;

@@ -28,7 +28,7 @@ use crate::Now;
 use crate::answer::{Refusal as _, present};
 use crate::controller::{Change, Controller, text};
 use crate::kinds::{Kind, Kinds};
-use crate::queue::{Outcome, Queue};
+use crate::queue::{self, Outcome, Queue};
 use findings::{Findings, Leftover};
 
 /// What this controller takes from `spec.finalizers` when all is gone.
@@ -63,14 +63,14 @@ impl Namespaces {
     async fn work(&self, name: String) -> Outcome {
         match self.reconcile(&name).await {
             Ok(outcome) => outcome,
-            Err(EndError::Api(error)) if error.is_conflict() => Outcome::Retry,
+            Err(EndError::Api(error)) if error.is_conflict() => Outcome::Failed,
             Err(EndError::Api(error)) => {
                 warn!(namespace = name, error = error.text(), "a namespace does not end");
-                Outcome::Retry
+                Outcome::Failed
             }
             Err(error @ EndError::Content(_)) => {
                 warn!(namespace = name, %error, "a namespace does not end");
-                Outcome::Retry
+                Outcome::Failed
             }
         }
     }
@@ -282,7 +282,7 @@ impl Controller for Namespaces {
 
     fn run(self: Arc<Self>, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            self.queue.work(NAMESPACES_AT_ONCE, &shutdown, |name| self.work(name)).await;
+            queue::work(&self.queue, NAMESPACES_AT_ONCE, &shutdown, |name| self.work(name)).await;
         })
     }
 }

@@ -29,7 +29,7 @@ use crate::answer::{Refusal as _, present};
 use crate::controller::{Change, Controller, text};
 use crate::feed::{self, Seen};
 use crate::kinds::Kind;
-use crate::queue::{Outcome, Queue};
+use crate::queue::{self, Outcome, Queue};
 use footprints::Footprints;
 use ledger::{Key, Ledger};
 use plan::{Count, plan};
@@ -82,14 +82,14 @@ impl Quotas {
         let Key { namespace, name } = &key;
         match self.reconcile(&key).await {
             Ok(()) => Outcome::Done,
-            Err(CountError::Api(error)) if error.is_conflict() => Outcome::Retry,
+            Err(CountError::Api(error)) if error.is_conflict() => Outcome::Failed,
             Err(CountError::Api(error)) => {
                 warn!(namespace, name, error = error.text(), "a quota is not counted");
-                Outcome::Retry
+                Outcome::Failed
             }
             Err(error @ CountError::Unlisted(_)) => {
                 warn!(namespace, name, %error, "a quota is counted in part");
-                Outcome::Retry
+                Outcome::Failed
             }
         }
     }
@@ -261,7 +261,7 @@ impl Controller for Quotas {
                 )
             };
             futures::join!(
-                self.queue.work(QUOTAS_AT_ONCE, &shutdown, |key| self.work(key)),
+                queue::work(&self.queue, QUOTAS_AT_ONCE, &shutdown, |key| self.work(key)),
                 shutdown.run_until_cancelled(watching),
             );
         })

@@ -21,7 +21,7 @@ use tracing::warn;
 use crate::answer::Refusal as _;
 use crate::controller::{Change, Controller, text};
 use crate::kinds::Kind;
-use crate::queue::{Outcome, Queue};
+use crate::queue::{self, Outcome, Queue};
 
 const AT_ONCE: usize = 8;
 
@@ -120,7 +120,7 @@ where
             Err(error) => {
                 let (name, error) = (self.name, error.text());
                 warn!(name, namespace, error, "a namespace lacks an object");
-                Outcome::Retry
+                Outcome::Failed
             }
         }
     }
@@ -190,7 +190,7 @@ where
 
     fn run(self: Arc<Self>, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            self.queue.work(AT_ONCE, &shutdown, |namespace| self.work(namespace)).await;
+            queue::work(&self.queue, AT_ONCE, &shutdown, |namespace| self.work(namespace)).await;
         })
     }
 }

@@ -18,7 +18,7 @@ use super::{is_unsettled, settle};
 use crate::answer::Refusal as _;
 use crate::controller::{Change, Controller, text};
 use crate::kinds::Kind;
-use crate::queue::{Outcome, Queue};
+use crate::queue::{self, Outcome, Queue};
 
 const FINALIZER: &str = "kubernetes.io/pvc-protection";
 const NAMESPACES_AT_ONCE: usize = 8;
@@ -40,10 +40,10 @@ impl Claims {
     async fn work(&self, namespace: String) -> Outcome {
         match self.reconcile(&namespace).await {
             Ok(()) => Outcome::Done,
-            Err(error) if error.is_conflict() => Outcome::Retry,
+            Err(error) if error.is_conflict() => Outcome::Failed,
             Err(error) => {
                 warn!(namespace, error = error.text(), "a claim's protection is not settled");
-                Outcome::Retry
+                Outcome::Failed
             }
         }
     }
@@ -152,7 +152,10 @@ impl Controller for Claims {
 
     fn run(self: Arc<Self>, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            self.queue.work(NAMESPACES_AT_ONCE, &shutdown, |namespace| self.work(namespace)).await;
+            queue::work(&self.queue, NAMESPACES_AT_ONCE, &shutdown, |namespace| {
+                self.work(namespace)
+            })
+            .await;
         })
     }
 }

@@ -13,7 +13,7 @@ use super::{is_unsettled, settle};
 use crate::answer::Refusal as _;
 use crate::controller::{Change, Controller, text};
 use crate::kinds::Kind;
-use crate::queue::{Outcome, Queue};
+use crate::queue::{self, Outcome, Queue};
 
 const FINALIZER: &str = "kubernetes.io/pv-protection";
 const VOLUMES_AT_ONCE: usize = 8;
@@ -34,10 +34,10 @@ impl Volumes {
     async fn work(&self, name: String) -> Outcome {
         match self.reconcile(&name).await {
             Ok(()) => Outcome::Done,
-            Err(error) if error.is_conflict() => Outcome::Retry,
+            Err(error) if error.is_conflict() => Outcome::Failed,
             Err(error) => {
                 warn!(name, error = error.text(), "a volume's protection is not settled");
-                Outcome::Retry
+                Outcome::Failed
             }
         }
     }
@@ -64,7 +64,7 @@ impl Controller for Volumes {
 
     fn run(self: Arc<Self>, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            self.queue.work(VOLUMES_AT_ONCE, &shutdown, |name| self.work(name)).await;
+            queue::work(&self.queue, VOLUMES_AT_ONCE, &shutdown, |name| self.work(name)).await;
         })
     }
 }

@@ -1,4 +1,9 @@
+use std::future;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::*;
 
@@ -7,15 +12,14 @@ async fn worked(queue: &Queue<&'static str>, enough: usize, outcome: Outcome) ->
     let shutdown = CancellationToken::new();
     let done = Mutex::new(Vec::new());
     let count = AtomicUsize::new(0);
-    queue
-        .work(1, &shutdown, |key| {
-            done.lock().expect("nobody panics").push(key);
-            if count.fetch_add(1, Ordering::Relaxed) + 1 == enough {
-                shutdown.cancel();
-            }
-            future::ready(outcome)
-        })
-        .await;
+    work(queue, 1, &shutdown, |key| {
+        done.lock().expect("nobody panics").push(key);
+        if count.fetch_add(1, Ordering::Relaxed) + 1 == enough {
+            shutdown.cancel();
+        }
+        future::ready(outcome)
+    })
+    .await;
     done.into_inner().expect("nobody panics")
 }
 
@@ -34,15 +38,14 @@ async fn what_is_added_during_its_work_is_worked_on_again() {
     let shutdown = CancellationToken::new();
     let count = AtomicUsize::new(0);
     queue.add("a");
-    queue
-        .work(4, &shutdown, |key| {
-            match count.fetch_add(1, Ordering::Relaxed) {
-                0 => queue.add(key),
-                _ => shutdown.cancel(),
-            }
-            future::ready(Outcome::Done)
-        })
-        .await;
+    work(&queue, 4, &shutdown, |key| {
+        match count.fetch_add(1, Ordering::Relaxed) {
+            0 => queue.add(key),
+            _ => shutdown.cancel(),
+        }
+        future::ready(Outcome::Done)
+    })
+    .await;
     assert_eq!(count.into_inner(), 2);
 }
 
@@ -51,7 +54,7 @@ async fn the_pause_grows_with_each_failure() {
     let queue = Queue::new();
     queue.add("a");
     let start = Instant::now();
-    assert_eq!(worked(&queue, 4, Outcome::Retry).await, ["a"; 4]);
+    assert_eq!(worked(&queue, 4, Outcome::Failed).await, ["a"; 4]);
     // 5 + 10 + 20
     assert_eq!(start.elapsed(), Duration::from_millis(35));
 }

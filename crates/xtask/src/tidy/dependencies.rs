@@ -27,7 +27,7 @@ const RULES: &[Rule] = &[
     // The only crate that opens a store to serve from it; controllers are its clients.
     Rule { name: "apiserver", ours: &["apimachinery", "store"], never: &["kube"] },
     // Clients of any server: what runs beside ours would run beside upstream's.
-    Rule { name: "controllers", ours: &["apimachinery"], never: &["hyper"] },
+    Rule { name: "controllers", ours: &["apimachinery", "kubewright"], never: &["hyper"] },
     // What operators are made of: for any server, so it knows none.
     Rule { name: "kubewright", ours: &["apimachinery"], never: &[] },
     // A server inside a test.
