@@ -51,14 +51,10 @@ enum Place {
 /// # Panics
 /// If the test does, or there is no cluster.
 pub fn on_cluster(test: impl AsyncFnOnce(&Cluster)) {
-    let is_existing = std::env::var_os(EXISTING).is_some();
     let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_all().start_paused(!is_existing).build().expect("a runtime");
+    let runtime = runtime.enable_all().start_paused(!is_existing()).build().expect("a runtime");
     runtime.block_on(async {
-        let cluster = match is_existing {
-            true => Cluster::existing().await,
-            false => Cluster::start().await,
-        };
+        let cluster = Cluster::from_env().await;
         test(&cluster).await;
         cluster.shutdown().await;
     });
@@ -107,6 +103,18 @@ impl Cluster {
             config.default_namespace.clone_from(&cluster.namespace);
         }
         cluster
+    }
+
+    /// The cluster that a test is to run on: as [`on_cluster`], but time is as the test has it. For
+    /// tests with sockets of their own, which virtual time would not wait for.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub async fn from_env() -> Self {
+        match is_existing() {
+            true => Cluster::existing().await,
+            false => Cluster::start().await,
+        }
     }
 
     /// Where the test is at home: nobody else is there.
@@ -222,6 +230,10 @@ impl Cluster {
         let _ = accounts.create(&PostParams::default(), &account).await;
         name
     }
+}
+
+fn is_existing() -> bool {
+    std::env::var_os(EXISTING).is_some()
 }
 
 fn user_of(user: &str, groups: &[&str]) -> User {

@@ -51,6 +51,7 @@ const RULES: &[Rule] = &[
     Rule { name: "cli", ours: &["apimachinery", "apiserver", "cluster"], never: &[] },
     // Operators know what any author does: the library, and a cluster for their tests.
     Rule { name: "at", ours: &["kubewright", "testing"], never: &[] },
+    Rule { name: "petstore", ours: &["kubewright", "testing"], never: &[] },
 ];
 
 pub(super) struct Package {
