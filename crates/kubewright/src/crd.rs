@@ -25,7 +25,31 @@
 //! ```
 //!
 //! What Rust says and Kubernetes does not understand is put in Kubernetes' words first, see
-//! [`complete`].
+//! [`complete`]. An enum whose variants have content becomes a union in the form of Kubernetes' own
+//! kinds by [`Union`]; `kube` has an answer only for enums that are tagged by the name of a field.
+//!
+//! ```
+//! use kubewright::crd::Union;
+//! use schemars::JsonSchema;
+//! use serde::{Deserialize, Serialize};
+//! use serde_json::json;
+//!
+//! #[derive(Union)]
+//! enum Strategy {
+//!     Recreate,
+//!     RollingUpdate(RollingUpdate),
+//! }
+//!
+//! #[derive(Deserialize, Serialize, JsonSchema)]
+//! #[serde(rename_all = "camelCase")]
+//! struct RollingUpdate {
+//!     max_surge: u8,
+//! }
+//!
+//! let strategy = Strategy::RollingUpdate(RollingUpdate { max_surge: 1 });
+//! let object = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}});
+//! assert_eq!(serde_json::to_value(strategy).unwrap(), object);
+//! ```
 
 mod complete;
 #[cfg(test)]
@@ -40,6 +64,7 @@ use kubewright_apimachinery::schema::crd as rules;
 use serde_json::json;
 
 pub use complete::complete;
+pub use kubewright_derive::Union;
 
 /// Why a definition cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -69,12 +94,19 @@ pub fn definition<K: CustomResourceExt>() -> Result<CustomResourceDefinition, Cr
 
 /// One definition of several versions of a kind, of which one is stored; complete and checked.
 ///
-/// ```no_run
-/// # use kubewright::crd;
-/// # use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-/// # let [v1, v2]: [CustomResourceDefinition; 2] = unimplemented!();
-/// let definition = crd::versions(vec![v1, v2], "v2")?;
-/// # Ok::<(), crd::CrdError>(())
+/// ```
+/// use kube::CustomResourceExt;
+/// use kubewright::crd::{self, CrdError};
+///
+/// fn definition<V1, V2>() -> Result<(), CrdError>
+/// where
+///     V1: CustomResourceExt,
+///     V2: CustomResourceExt,
+/// {
+///     let definition = crd::versions(vec![V1::crd(), V2::crd()], "v2")?;
+///     assert!(definition.spec.versions[0].storage);
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Errors

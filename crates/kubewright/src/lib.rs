@@ -24,6 +24,7 @@ mod endpoint;
 pub mod event;
 pub mod informer;
 mod key;
+pub mod logging;
 pub mod manifest;
 pub mod metrics;
 pub mod operator;

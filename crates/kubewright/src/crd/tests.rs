@@ -138,3 +138,83 @@ fn versions_become_one_definition() {
     let error = versions(vec![Pet::crd(), Typo::crd()], "v1").expect_err("they are two kinds");
     assert!(matches!(error, CrdError::Versions(_)));
 }
+
+#[derive(Clone, Debug, PartialEq, Union)]
+enum Food {
+    Nothing,
+    /// From a can.
+    Canned(Can),
+    #[union(value = "fresh", field = "namespace")]
+    Fresh(Fresh),
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+struct Can {
+    grams: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+struct Fresh {
+    kind: String,
+}
+
+#[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[kube(group = "example.com", version = "v1", kind = "Meal", namespaced)]
+struct MealSpec {
+    food: Food,
+    dessert: Option<Food>,
+}
+
+#[test]
+fn a_union_has_a_field_for_each_variant_and_one_that_says_which() {
+    let round_trip = |food: Food, object: Value| {
+        assert_eq!(json!(food), object);
+        assert_eq!(serde_json::from_value::<Food>(object).expect("a union"), food);
+    };
+    round_trip(Food::Nothing, json!({"type": "Nothing"}));
+    round_trip(
+        Food::Canned(Can { grams: 400 }),
+        json!({"type": "Canned", "canned": {"grams": 400}}),
+    );
+    round_trip(
+        Food::Fresh(Fresh { kind: "fish".to_owned() }),
+        json!({"type": "fresh", "namespace": {"kind": "fish"}}),
+    );
+}
+
+#[test]
+fn a_union_without_its_field_is_refused_and_another_passed_over() {
+    let read = |object: Value| serde_json::from_value::<Food>(object);
+    let refusal = |object: Value| read(object).expect_err("it is refused").to_string();
+    assert_eq!(refusal(json!({"type": "Canned"})), "missing field `canned`");
+    assert_eq!(refusal(json!({"canned": {"grams": 1}})), "missing field `type`");
+    let unknown = "unknown variant `Frozen`, expected one of `Nothing`, `Canned`, `fresh`";
+    assert_eq!(refusal(json!({"type": "Frozen"})), unknown);
+    let other = read(json!({"type": "Nothing", "canned": {"grams": 1}}));
+    assert_eq!(other.expect("a union"), Food::Nothing);
+}
+
+#[test]
+fn the_server_takes_the_schema_of_a_union_and_its_rules() {
+    let definition = definition::<Meal>().expect("it is taken");
+    let food = schema(&definition, "/properties/spec/properties/food");
+    assert_eq!(food["properties"]["type"]["enum"], json!(["Nothing", "Canned", "fresh"]));
+    assert_eq!(food["properties"]["canned"]["description"], "From a can.");
+    assert_eq!(food["required"], json!(["type"]));
+    let rules: Vec<_> = food["x-kubernetes-validations"]
+        .as_array()
+        .expect("rules")
+        .iter()
+        .map(|rule| rule["rule"].as_str().expect("a rule"))
+        .collect();
+    assert_eq!(
+        rules,
+        [
+            "has(self.canned) == (self.type == 'Canned')",
+            "has(self.__namespace__) == (self.type == 'fresh')",
+        ]
+    );
+    let dessert = schema(&definition, "/properties/spec/properties/dessert");
+    assert_eq!(dessert["nullable"], true);
+    assert_eq!(dessert["type"], "object");
+}

@@ -29,7 +29,9 @@ const RULES: &[Rule] = &[
     // Clients of any server: what runs beside ours would run beside upstream's.
     Rule { name: "controllers", ours: &["apimachinery", "kubewright"], never: &["hyper"] },
     // What operators are made of: for any server, so it knows none.
-    Rule { name: "kubewright", ours: &["apimachinery"], never: &[] },
+    Rule { name: "kubewright", ours: &["apimachinery", "derive"], never: &[] },
+    // Runs inside the compiler.
+    Rule { name: "derive", ours: &[], never: NETWORK },
     // A server inside a test.
     Rule {
         name: "testing",
