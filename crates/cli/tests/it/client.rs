@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName};
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -48,19 +48,28 @@ pub(crate) struct Watch {
 impl Access {
     /// With the keys in a directory of ours.
     pub(crate) fn new(address: SocketAddr, keys: &Path) -> Self {
+        Access::with_identity(address, keys, "admin")
+    }
+
+    /// The same server for another client.
+    pub(crate) fn showing(&self, keys: &Path, name: &str) -> Self {
+        Access::with_identity(self.address, keys, name)
+    }
+
+    fn with_identity(address: SocketAddr, keys: &Path, name: &str) -> Self {
         let certificate =
             |file: &str| CertificateDer::from_pem_file(keys.join(file)).expect("a certificate");
         let mut roots = RootCertStore::empty();
         roots.add(certificate("ca.crt")).expect("an authority");
-        let key = PrivateKeyDer::from_pem_file(keys.join("admin.key")).expect("a key");
+        let key = PrivateKeyDer::from_pem_file(keys.join(format!("{name}.key"))).expect("a key");
+        let own = certificate(&format!("{name}.crt"));
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let trusting = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .expect("versions")
             .with_root_certificates(roots);
         let anonymous = Arc::new(trusting.clone().with_no_client_auth());
-        let tls =
-            trusting.with_client_auth_cert(vec![certificate("admin.crt")], key).expect("a pair");
+        let tls = trusting.with_client_auth_cert(vec![own], key).expect("a pair");
         Access { address, tls: Arc::new(tls), anonymous }
     }
 
@@ -159,9 +168,23 @@ impl Client {
         path: &str,
         document: &Value,
     ) -> (u16, Value) {
+        let bearer = format!("Bearer {token}");
+        self.send_with(&[(AUTHORIZATION.as_str(), &bearer)], method, path, document).await
+    }
+
+    /// The same with headers.
+    pub(crate) async fn send_with(
+        &mut self,
+        headers: &[(&str, &str)],
+        method: &str,
+        path: &str,
+        document: &Value,
+    ) -> (u16, Value) {
         let mut request = request(method, path, document);
-        let bearer = format!("Bearer {token}").parse().expect("a header");
-        request.headers_mut().insert(AUTHORIZATION, bearer);
+        for (name, value) in headers {
+            let name = HeaderName::from_bytes(name.as_bytes()).expect("a name");
+            request.headers_mut().append(name, value.parse().expect("a value"));
+        }
         self.exchange(request).await.expect("an answer")
     }
 

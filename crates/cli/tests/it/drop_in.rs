@@ -3,7 +3,6 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -52,17 +51,37 @@ impl Bench {
         command.arg("--unsafe-no-fsync=true");
         command.arg(format!("--data-dir={}", self.dir.path().join("etcd").display()));
         let mut program = Program::start(&mut command);
-        while !is_well(port).await {
-            assert!(!program.ended(), "etcd ended");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        program.until(async || is_well(port).await).await;
         program
     }
 
     /// Starts a server with the flags of envtest and `more`, and returns when it is ready.
     async fn apiserver(&self, etcd: &str, keys: &Keys, more: &[&str]) -> (Program, Access) {
+        self.serve(self.program("kube-apiserver"), etcd, keys, more).await
+    }
+
+    /// The same with upstream's program.
+    async fn stock_apiserver(
+        &self,
+        binary: &Path,
+        etcd: &str,
+        keys: &Keys,
+        more: &[&str],
+    ) -> (Program, Access) {
+        let mut command = Command::new(binary);
+        let log = std::fs::File::create(self.dir.path().join("log")).expect("a file");
+        command.current_dir(self.dir.path()).stdout(Stdio::null()).stderr(log);
+        self.serve(command, etcd, keys, more).await
+    }
+
+    async fn serve(
+        &self,
+        mut command: Command,
+        etcd: &str,
+        keys: &Keys,
+        more: &[&str],
+    ) -> (Program, Access) {
         let port = free_port();
-        let mut command = self.program("kube-apiserver");
         command.args(keys.flags()).args(more).args([
             format!("--secure-port={port}"),
             format!("--etcd-servers={etcd}"),
@@ -75,10 +94,7 @@ impl Bench {
         ]);
         let mut program = Program::start(&mut command);
         let access = Access::new(address(port), &keys.dir);
-        while !access.is_ready().await {
-            assert!(!program.ended(), "kube-apiserver ended");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        program.until(async || access.is_ready().await).await;
         (program, access)
     }
 }
@@ -130,6 +146,17 @@ impl Keys {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         write("admin.crt", params.signed_by(&key, &ca).expect("a certificate").pem());
         write("admin.key", key.serialize_pem());
+        let (proxies, _) = authority("proxies");
+        write("proxies.crt", proxies.pem());
+        for name in ["front-proxy", "stranger"] {
+            let key = KeyPair::generate().expect("a key");
+            let mut params = CertificateParams::default();
+            params.distinguished_name.push(DnType::CommonName, name);
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+            let certificate = params.signed_by(&key, &proxies).expect("a certificate");
+            write(&format!("{name}.crt"), certificate.pem());
+            write(&format!("{name}.key"), key.serialize_pem());
+        }
         // envtest gives a certificate where others give a key.
         let (signer, key_pem) = authority("signer");
         write("sa.crt", signer.pem());
@@ -292,16 +319,80 @@ async fn controllers_run_when_they_are_asked_for() {
     let _etcd = bench.etcd(port).await;
     let url = format!("http://127.0.0.1:{port}");
     let more = ["--controllers=namespace,garbagecollector"];
-    let (_apiserver, access) = bench.apiserver(&url, &keys, &more).await;
+    let (mut apiserver, access) = bench.apiserver(&url, &keys, &more).await;
     let mut client = access.client().await;
     add_namespace(&mut client, "short").await;
-    client.send("DELETE", "/api/v1/namespaces/short", &Value::Null).await;
-    let gone = async {
-        while client.send("GET", "/api/v1/namespaces/short", &Value::Null).await.0 != 404 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+    let path = "/api/v1/namespaces/short";
+    client.send("DELETE", path, &Value::Null).await;
+    apiserver.until(async || client.send("GET", path, &Value::Null).await.0 == 404).await;
+}
+
+/// With upstream's programs at hand, they are asked first.
+#[tokio::test]
+async fn a_front_proxy_is_believed_on_whose_behalf_it_asks() {
+    let bench = Bench::new();
+    let keys = Keys::new(bench.dir.path());
+    let authority = keys.dir.join("proxies.crt");
+    let more = [
+        &*format!("--requestheader-client-ca-file={}", authority.display()),
+        "--requestheader-allowed-names=front-proxy",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        "--requestheader-uid-headers=X-Remote-Uid",
+    ];
+    if let Some(upstream) = Upstream::find()
+        && let Some(binary) = upstream.apiserver_program()
+    {
+        let etcd = upstream.etcd(&bench.dir.path().join("theirs"));
+        let (_apiserver, access) = bench.stock_apiserver(binary, &etcd.url, &keys, &more).await;
+        check_front_proxy(&access, &keys).await;
+    }
+    let port = free_port();
+    let _etcd = bench.etcd(port).await;
+    let url = format!("http://127.0.0.1:{port}");
+    let (_apiserver, access) = bench.apiserver(&url, &keys, &more).await;
+    check_front_proxy(&access, &keys).await;
+}
+
+async fn check_front_proxy(access: &Access, keys: &Keys) {
+    let says = async |name: &str, headers: &[(&str, &str)]| {
+        let mut client = access.showing(&keys.dir, name).client().await;
+        let review =
+            json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview" });
+        let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+        let (code, answer) = client.send_with(headers, "POST", path, &review).await;
+        let mut user = answer["status"]["userInfo"].clone();
+        // A certificate says of itself which one it is.
+        if let Some(extra) = user.get_mut("extra").and_then(Value::as_object_mut) {
+            extra.retain(|key, _| !key.starts_with("authentication.kubernetes.io/"));
         }
+        (code, user)
     };
-    tokio::time::timeout(Duration::from_secs(60), gone).await.expect("the namespace goes");
+    let alice = [
+        ("X-Remote-User", "alice"),
+        ("X-Remote-Uid", "42"),
+        ("X-Remote-Group", "dev"),
+        ("X-Remote-Group", "ops"),
+        ("X-Remote-Extra-Example.com%2fTeam", "blue"),
+    ];
+    let expected = json!({
+        "username": "alice", "uid": "42", "groups": ["dev", "ops", "system:authenticated"],
+        "extra": { "example.com/team": ["blue"] },
+    });
+    assert_eq!(says("front-proxy", &alice).await, (201, expected));
+    // Who is no proxy, or none that is known, or says nothing, is not believed.
+    assert_eq!(says("front-proxy", &[]).await.0, 401);
+    assert_eq!(says("stranger", &alice).await.0, 401);
+    let (code, user) = says("admin", &alice).await;
+    assert_eq!((code, &user["username"]), (201, &json!("admin")));
+    assert_eq!(user["groups"], json!(["system:masters", "system:authenticated"]));
+
+    let path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+    let told = access.client().await.get(path).await["data"].clone();
+    let proxies = std::fs::read_to_string(keys.dir.join("proxies.crt")).expect("a certificate");
+    assert_eq!(told["requestheader-client-ca-file"], json!(proxies));
+    assert_eq!(told["requestheader-allowed-names"], json!("[\"front-proxy\"]"));
 }
 
 #[tokio::test]
@@ -322,19 +413,13 @@ async fn a_server_makes_a_certificate_where_there_is_none() {
         "--service-account-issuer=https://localhost".to_owned(),
     ]);
     let mut program = Program::start(&mut command);
-    while !keys.dir.join("apiserver.key").exists() {
-        assert!(!program.ended(), "kube-apiserver ended");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    program.until(async || keys.dir.join("apiserver.key").exists()).await;
     // The authority that vouches for it comes second in the file.
     let made = std::fs::read_to_string(keys.dir.join("apiserver.crt")).expect("a certificate");
     let (_, authority) = made.split_once("-----END CERTIFICATE-----\n").expect("two certificates");
     std::fs::write(keys.dir.join("ca.crt"), authority).expect("written");
     let access = Access::new(address(secure), &keys.dir).without_identity();
-    while !access.is_ready().await {
-        assert!(!program.ended(), "kube-apiserver ended");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    program.until(async || access.is_ready().await).await;
 }
 
 #[test]
@@ -376,24 +461,8 @@ async fn each_program_works_with_upstreams_other() {
     let Some(binary) = upstream.apiserver_program() else { return };
     let port = free_port();
     let _etcd = bench.etcd(port).await;
-    let secure = free_port();
-    let mut command = Command::new(binary);
-    command.current_dir(bench.dir.path()).args(keys.flags()).args([
-        format!("--secure-port={secure}"),
-        format!("--etcd-servers=http://127.0.0.1:{port}"),
-        "--bind-address=127.0.0.1".to_owned(),
-        "--authorization-mode=RBAC".to_owned(),
-        "--disable-admission-plugins=ServiceAccount".to_owned(),
-        "--service-account-issuer=https://localhost".to_owned(),
-        "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
-    ]);
-    let log = std::fs::File::create(bench.dir.path().join("log")).expect("a file");
-    let mut program = Program::start(command.stdout(Stdio::null()).stderr(log));
-    let access = Access::new(address(secure), &keys.dir);
-    while !access.is_ready().await {
-        assert!(!program.ended(), "kube-apiserver ended");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    let url = format!("http://127.0.0.1:{port}");
+    let (mut stock, access) = bench.stock_apiserver(binary, &url, &keys, &[]).await;
     let mut client = access.client().await;
     add_namespace(&mut client, "theirs-on-ours").await;
     let mut watch = access.watch("/api/v1/namespaces/theirs-on-ours/configmaps", "0").await;
@@ -402,7 +471,7 @@ async fn each_program_works_with_upstreams_other() {
         client.create("/api/v1/namespaces/theirs-on-ours/configmaps", &map).await;
         assert_eq!(watch.next().await["object"]["metadata"]["name"], name);
     }
-    program.kill();
+    stock.kill();
     let (_apiserver, access) =
         bench.apiserver(&format!("http://127.0.0.1:{port}"), &keys, &[]).await;
     access.client().await.get("/api/v1/namespaces/theirs-on-ours/configmaps/b").await;
@@ -446,10 +515,7 @@ async fn the_flags_of_javas_test_tools_are_taken() {
         &format!("http://localhost:{peer}"),
     ]);
     let mut etcd = Program::start(&mut command);
-    while !is_well(port).await {
-        assert!(!etcd.ended(), "etcd ended");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    etcd.until(async || is_well(port).await).await;
     let mut command = bench.program("kube-apiserver");
     command.args(["--cert-dir", &path(""), "--secure-port", &secure.to_string()]).args([
         "--etcd-servers",
@@ -476,9 +542,6 @@ async fn the_flags_of_javas_test_tools_are_taken() {
     ]);
     let mut program = Program::start(&mut command);
     let access = Access::trusting_anybody(address(secure), &keys.dir);
-    while !access.is_ready().await {
-        assert!(!program.ended(), "kube-apiserver ended");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    program.until(async || access.is_ready().await).await;
     add_namespace(&mut access.client().await, "java").await;
 }

@@ -4,10 +4,14 @@ use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::client::Access;
+
+/// Nothing that is waited for takes that long.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A program that ends with the test.
 pub(crate) struct Program(Child);
@@ -41,8 +45,16 @@ impl Program {
         self.0.wait().expect("wait for the program");
     }
 
-    pub(crate) fn ended(&mut self) -> bool {
-        self.0.try_wait().expect("ask for the program").is_some()
+    /// Waits for a state that the program is to bring about.
+    pub(crate) async fn until(&mut self, mut is_so: impl AsyncFnMut() -> bool) {
+        let so = async {
+            while !is_so().await {
+                let ended = self.0.try_wait().expect("ask for the program");
+                assert!(ended.is_none(), "the program ended: {ended:?}");
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, so).await.expect("it comes about in time");
     }
 }
 
@@ -142,10 +154,7 @@ impl Upstream {
             .stderr(log);
         let mut program = Program::start(&mut command);
         let access = Access::new(address(port), &keys);
-        while !access.is_ready().await {
-            assert!(!program.ended(), "kube-apiserver ended: see its log in {}", home.display());
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        }
+        program.until(async || access.is_ready().await).await;
         Some((program, access))
     }
 }

@@ -24,7 +24,7 @@ scenarios! { "webhook_requests", alone:
     conditions_choose_before_anybody_is_asked [A2],
     an_equivalent_version_is_shown_as_the_rule_names_it [A2],
     a_custom_resource_is_shown_in_the_version_of_the_rule [A2],
-    the_scale_of_a_custom_resource_is_chosen_in_any_version [A2 C5],
+    the_scale_of_a_custom_resource_is_chosen_in_any_version [A2 C9],
     conditions_are_counted [A2 B1],
     a_dry_run_is_reviewed_as_one [A2 U5],
     older_reviews_are_spoken_with_those_who_ask_for_them [A2],
