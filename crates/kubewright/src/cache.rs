@@ -8,7 +8,7 @@
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures::future::BoxFuture;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -22,6 +22,10 @@ use crate::informer::{Informer, Object, Report, Scope, Source, State, Subscripti
 /// All informers of a process. A clone is another handle on the same ones.
 #[derive(Clone)]
 pub struct Cache(Arc<Inner>);
+
+/// A cache that others have a handle on, if they still do.
+#[derive(Clone)]
+pub struct WeakCache(Weak<Inner>);
 
 struct Inner {
     client: Client,
@@ -115,6 +119,11 @@ impl Cache {
         reports
     }
 
+    /// A handle that does not keep informers informed.
+    pub fn downgrade(&self) -> WeakCache {
+        WeakCache(Arc::downgrade(&self.0))
+    }
+
     fn shared<K>(
         &self,
         dynamic: K::DynamicType,
@@ -178,6 +187,18 @@ impl Cache {
                 lock(&cache.informers).values().for_each(|entry| entry.wake());
             }
         }));
+    }
+}
+
+impl WeakCache {
+    pub fn upgrade(&self) -> Option<Cache> {
+        self.0.upgrade().map(Cache)
+    }
+}
+
+impl fmt::Debug for WeakCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WeakCache").field(&self.upgrade()).finish()
     }
 }
 

@@ -5,6 +5,7 @@
 //! again, later each time, and harms no other. It knows nothing of how objects are written: that
 //! is for a [`Controller`](crate::Controller), which runs one of these.
 
+mod recent;
 mod worker;
 mod writes;
 
@@ -23,6 +24,7 @@ use crate::predicate::Predicate;
 use crate::queue::{Add, Cause, Queue};
 use crate::reconcile::{Action, Error, Request};
 
+pub(crate) use self::recent::Recent;
 use self::worker::Worker;
 pub(crate) use self::writes::Writes;
 
@@ -43,6 +45,7 @@ pub struct ControlLoop<K: Object> {
     deadline: Option<Duration>,
     sync_max: Duration,
     writes: Arc<Writes>,
+    recent: Arc<Recent>,
     metrics: Option<Arc<Metrics>>,
 }
 
@@ -59,6 +62,7 @@ impl<K: Object> ControlLoop<K> {
             deadline: None,
             sync_max: SYNC_MAX,
             writes: Arc::default(),
+            recent: Arc::default(),
             metrics: None,
         }
     }
@@ -107,6 +111,11 @@ impl<K: Object> ControlLoop<K> {
         ControlLoop { metrics: Some(Arc::clone(metrics)), ..self }
     }
 
+    /// What it has reconciled last.
+    pub(crate) fn recent(&self) -> Arc<Recent> {
+        Arc::clone(&self.recent)
+    }
+
     /// Its queue, for as long as it runs: whoever wants can add keys to it.
     pub fn queue(&self) -> Weak<Queue<ObjectKey>> {
         Arc::downgrade(&self.queue)
@@ -130,6 +139,7 @@ impl<K: Object> ControlLoop<K> {
             queue: Arc::clone(&self.queue),
             deadline: self.deadline,
             writes: Arc::clone(&self.writes),
+            recent: Arc::clone(&self.recent),
             meter: self.metrics.map(|metrics| metrics.of(&self.name, &self.queue, self.at_once)),
             reconcile,
         });

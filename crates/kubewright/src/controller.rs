@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use kube::Client;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
@@ -22,7 +23,7 @@ use crate::access::Access;
 use crate::cache::Cache;
 use crate::clock::Clock;
 use crate::context::{Context, Informers, Kind, Site, is_namespaced};
-use crate::control_loop::ControlLoop;
+use crate::control_loop::{ControlLoop, Recent};
 use crate::event::Recorder;
 use crate::informer::{Informer, NotReady, Object, Scope};
 use crate::key::ObjectKey;
@@ -89,8 +90,14 @@ pub struct Trigger {
     slot: Slot,
 }
 
-/// The queue of a controller while it runs.
-type Slot = Arc<Mutex<Weak<Queue<ObjectKey>>>>;
+/// What a controller has while it runs.
+type Slot = Arc<Mutex<Term>>;
+
+#[derive(Default)]
+struct Term {
+    queue: Weak<Queue<ObjectKey>>,
+    recent: Arc<Recent>,
+}
 
 /// What a controller is run with.
 #[derive(Clone)]
@@ -250,7 +257,8 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
         for watch in &self.watches {
             control = watch.listen(control, &site.informers);
         }
-        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = control.queue();
+        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) =
+            Term { queue: control.queue(), recent: control.recent() };
         let round = Arc::new(Round {
             site: Arc::clone(site),
             reconciler: Arc::clone(&self.reconciler),
@@ -283,7 +291,7 @@ impl Trigger {
 
     /// Has an object looked at, with another priority, or later.
     pub fn fire_with(&self, key: ObjectKey, add: Add) {
-        let queue = self.slot.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        let queue = self.slot.lock().unwrap_or_else(PoisonError::into_inner).queue.upgrade();
         if let Some(queue) = queue {
             queue.add_with(key, add.because(crate::control_loop::outside(&self.source)));
         }
@@ -295,6 +303,9 @@ pub(crate) trait Part: Send + Sync {
     fn name(&self) -> &str;
 
     fn accesses(&self) -> &[Access];
+
+    /// How it is doing, and what it did last.
+    fn report(&self) -> Value;
 
     /// Says what must be kept of objects, before anybody looks at them.
     fn prepare(&self, cache: &Cache);
@@ -317,6 +328,18 @@ impl<K: Kind + Clone, R: Reconciler<K>> Part for Controller<K, R> {
 
     fn accesses(&self) -> &[Access] {
         &self.accesses
+    }
+
+    fn report(&self) -> Value {
+        let term = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = term.queue.upgrade();
+        let waiting = queue.as_ref().map(|queue| queue.len());
+        json!({
+            "name": &*self.name,
+            "running": queue.is_some(),
+            "waiting": waiting,
+            "recent": term.recent.report(),
+        })
     }
 
     fn prepare(&self, cache: &Cache) {

@@ -1,6 +1,7 @@
 //! What controllers and their queues count, by the names that dashboards for Go's controllers
 //! know.
 
+mod caches;
 mod queues;
 #[cfg(test)]
 mod tests;
@@ -15,7 +16,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use self::caches::Caches;
 use self::queues::Queues;
+use crate::cache::Cache;
 use crate::key::ObjectKey;
 use crate::queue::Queue;
 
@@ -149,6 +152,11 @@ impl Metrics {
         registry.register("workqueue_work_duration_seconds", worked, metrics.work_seconds.clone());
         registry.register_collector(Box::new(Arc::clone(&metrics.queues)));
         metrics
+    }
+
+    /// Tells of a cache too, for as long as it is there.
+    pub fn register_cache(&self, registry: &mut Registry, cache: &Cache) {
+        registry.register_collector(Box::new(Caches(cache.downgrade())));
     }
 
     /// The metrics of a controller. All are there from its start, so that a rate can be seen.

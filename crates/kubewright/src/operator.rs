@@ -1,9 +1,17 @@
-//! A program of controllers.
+//! A program of controllers and webhooks.
 //!
-//! An [`Operator`] is what an author declares in `main`: which controllers there are, and which
-//! definitions they need. It can be run by anybody who has a client, as tests do.
+//! An [`Operator`] is what an author declares in `main`. [`Operator::main`] makes a program of it:
+//! `run` it is the default, `manifests` renders what installs it. Tests and whoever has a client
+//! run its controllers with [`Operator::run`], and all of it, with servers and election, with
+//! [`Operator::serve`].
 
+mod host;
+mod program;
+mod report;
+
+use std::error::Error as StdError;
 use std::fmt;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,9 +20,11 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Client;
 use kube::core::CustomResourceExt;
 use prometheus_client::registry::Registry;
+use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+pub use self::host::{Host, ServeError, Surrounding};
 use crate::access::Access;
 use crate::cache::Cache;
 use crate::clock::Clock;
@@ -23,25 +33,34 @@ use crate::controller::{Controller, Part, Reconciler, Surroundings};
 use crate::event::Recorder;
 use crate::manifest::Package;
 use crate::metrics::Metrics;
+use crate::settings::Layer;
+use crate::webhook::{Conversion, Place, Purpose, Registration, Trust, Webhook, Webhooks};
 
 /// How long informers may take before it is told that they are not ready.
 const SYNC_MAX: Duration = Duration::from_secs(120);
 
-/// Controllers that are one program.
+/// Controllers and webhooks that are one program.
 pub struct Operator {
     name: String,
     parts: Vec<Box<dyn Part>>,
+    webhooks: Webhooks,
     definitions: Vec<CustomResourceDefinition>,
+    samples: Vec<Value>,
     namespace: Option<String>,
+    is_led: bool,
 }
 
 impl Operator {
+    /// An operator that does nothing yet. All that installs it is called after its name.
     pub fn new(name: &str) -> Self {
         Operator {
             name: name.to_owned(),
             parts: Vec::new(),
+            webhooks: Webhooks::new(),
             definitions: Vec::new(),
+            samples: Vec::new(),
             namespace: None,
+            is_led: true,
         }
     }
 
@@ -60,10 +79,31 @@ impl Operator {
         self.definition(K::crd())
     }
 
-    /// With a definition of its own, as one of several versions.
+    /// With a definition of its own, such as one of several versions.
     pub fn definition(mut self, definition: CustomResourceDefinition) -> Self {
         self.definitions.push(definition);
         self
+    }
+
+    /// With a webhook for admission.
+    pub fn webhook(self, webhook: Webhook) -> Self {
+        Operator { webhooks: self.webhooks.with(webhook), ..self }
+    }
+
+    /// With versions of a kind that are converted into each other.
+    pub fn converting(self, conversion: impl Into<Conversion>) -> Self {
+        Operator { webhooks: self.webhooks.converting(conversion), ..self }
+    }
+
+    /// With an object to try it with.
+    pub fn sample(mut self, sample: Value) -> Self {
+        self.samples.push(sample);
+        self
+    }
+
+    /// Lets all replicas work at once. Without this, in a cluster, one of them does.
+    pub fn without_leader(self) -> Self {
+        Operator { is_led: false, ..self }
     }
 
     /// Looks at one namespace only, if one is given.
@@ -84,16 +124,47 @@ impl Operator {
         &self.definitions
     }
 
+    /// Its webhooks alone, for those who serve them by themselves.
+    pub fn into_webhooks(self) -> Webhooks {
+        self.webhooks
+    }
+
     /// What brings it into a cluster.
     pub fn package(&self) -> Package {
+        // Where they are called is filled in when it is known.
+        let (place, trust) = (Place::Url(String::new()), Trust::Later);
+        let of = |purpose| {
+            let all = self.webhooks.registrations();
+            all.filter(move |it: &&Registration| it.purpose == purpose)
+        };
         Package {
             accesses: self.accesses(),
             definitions: self.definitions.clone(),
+            converted: of(Purpose::Convert).map(Registration::definition).collect(),
+            mutating: of(Purpose::Mutate).map(|it| it.mutating(&place, &trust)).collect(),
+            validating: of(Purpose::Validate).map(|it| it.validating(&place, &trust)).collect(),
+            samples: self.samples.clone(),
+            leader_election: self.is_led,
             ..Package::new(&self.name)
         }
     }
 
-    /// Runs all controllers until `shutdown`, then lets what is under way end.
+    /// Makes a program of it: reads arguments, environment and configuration, and runs it, or
+    /// renders its manifests. What goes wrong is told on standard error.
+    pub fn main(self) -> ExitCode {
+        program::main(self)
+    }
+
+    /// What [`main`](Operator::main) does to run it, for programs with arguments of their own.
+    ///
+    /// # Errors
+    /// If it cannot begin: what it was told makes no sense, there is no cluster, a place is taken.
+    pub fn start(self, flags: &Layer) -> Result<(), Box<dyn StdError + Send + Sync>> {
+        program::run(self, flags)
+    }
+
+    /// Runs all controllers until `shutdown`, then lets what is under way end. There are no servers
+    /// and no election: for tests, and for those who have their own.
     pub async fn run(&self, client: Client, clock: Clock, shutdown: CancellationToken) {
         let mut registry = Registry::default();
         let mut tasks = JoinSet::new();
@@ -110,9 +181,8 @@ impl Operator {
             namespace: self.namespace.clone(),
             sync_max: SYNC_MAX,
         };
-        self.parts.iter().for_each(|part| part.prepare(&around.cache));
-        let warm: Vec<_> = self.parts.iter().map(|part| part.warm(&around)).collect();
-        join_all(self.parts.iter().map(|part| part.run(&around, &shutdown))).await;
+        let warm = warm(&self.parts, &around);
+        run_parts(&self.parts, &around, &shutdown).await;
         // Caches and events end when nobody has a handle on them.
         drop((warm, around));
         while tasks.join_next().await.is_some() {}
@@ -124,4 +194,14 @@ impl fmt::Debug for Operator {
         let parts: Vec<&str> = self.parts.iter().map(|part| part.name()).collect();
         f.debug_struct("Operator").field("name", &self.name).field("controllers", &parts).finish()
     }
+}
+
+/// Begins to look at what all controllers need, for as long as this is there.
+fn warm(parts: &[Box<dyn Part>], around: &Surroundings) -> Vec<Box<dyn Send + Sync>> {
+    parts.iter().for_each(|part| part.prepare(&around.cache));
+    parts.iter().map(|part| part.warm(around)).collect()
+}
+
+async fn run_parts(parts: &[Box<dyn Part>], around: &Surroundings, shutdown: &CancellationToken) {
+    join_all(parts.iter().map(|part| part.run(around, shutdown))).await;
 }

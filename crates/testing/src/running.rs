@@ -1,10 +1,13 @@
 //! Operators at work in a cluster.
 
+use std::sync::Arc;
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind, TypeMeta};
-use kubewright::Operator;
 use kubewright::manifest::{Manifest, Part};
+use kubewright::{Operator, webhook};
+use prometheus_client::registry::Registry;
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -52,6 +55,27 @@ impl Cluster {
         let namespace = (!self.is_virtual()).then(|| self.namespace().to_owned());
         let operator = operator.only_in(namespace);
         task.spawn(async move { operator.run(client, clock, stop).await });
+        Running { shutdown, task }
+    }
+
+    /// Has the cluster call the webhooks of an operator, which are served by this process. Its
+    /// definitions must be there. For tests in real time: a paused clock does not wait for sockets.
+    ///
+    /// # Panics
+    /// If they cannot be served, or the cluster does not take them.
+    pub async fn call_webhooks(&self, operator: Operator) -> Running {
+        let name = operator.name().to_owned();
+        let webhooks = Arc::new(operator.into_webhooks());
+        let metrics = Arc::new(webhook::Metrics::new(&mut Registry::default()));
+        let now = self.clock().now();
+        let served = webhook::Server::local(Arc::clone(&webhooks), metrics, now).await;
+        let (server, place, trust) = served.unwrap_or_else(|error| panic!("webhooks: {error}"));
+        let (shutdown, mut task) = (CancellationToken::new(), JoinSet::new());
+        task.spawn(server.run(shutdown.clone()));
+        let registrations = webhooks.registrations();
+        let installed =
+            webhook::install(&self.plain_client(), &name, registrations, &place, &trust).await;
+        installed.unwrap_or_else(|error| panic!("{error:?}"));
         Running { shutdown, task }
     }
 

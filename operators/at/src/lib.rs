@@ -3,10 +3,12 @@
 //! [`plan`] decides what is next, from values alone; [`Clockwork`] does it.
 
 mod clockwork;
+mod judge;
 mod kind;
 mod plan;
 
 use k8s_openapi::api::core::v1::Pod;
+use kubewright::webhook::Webhook;
 use kubewright::{Controller, Operator};
 
 pub use clockwork::Clockwork;
@@ -18,4 +20,5 @@ pub fn operator() -> Operator {
     Operator::new("at")
         .kind::<At>()
         .controller(Controller::new("at", Clockwork).owns::<Pod>().at_once(4))
+        .webhook(Webhook::validating(judge::judge))
 }

@@ -9,6 +9,7 @@ use futures::FutureExt as _;
 use tokio::time::Instant;
 use tracing::{Instrument as _, debug, error, info_span, warn};
 
+use super::recent::Recent;
 use super::writes::Writes;
 use crate::informer::{Informer, Object};
 use crate::key::ObjectKey;
@@ -22,6 +23,7 @@ pub(super) struct Worker<K, F> {
     pub(super) queue: Arc<Queue<ObjectKey>>,
     pub(super) deadline: Option<Duration>,
     pub(super) writes: Arc<Writes>,
+    pub(super) recent: Arc<Recent>,
     pub(super) meter: Option<Meter>,
     pub(super) reconcile: F,
 }
@@ -61,9 +63,11 @@ where
             let active = self.meter.as_ref().map(|meter| meter.begin(work.waited()));
             let (outcome, result) = self.attempt(request).instrument(span).await;
             drop(active);
+            let took = begun.elapsed();
             if let Some(meter) = &self.meter {
-                meter.end(result, begun.elapsed());
+                meter.end(result, took);
             }
+            self.recent.add(key, work.causes(), &result, took);
             work.disregard(|causes| self.writes.explain(key, &source, causes));
             work.finish(outcome);
         }

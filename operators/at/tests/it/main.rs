@@ -245,3 +245,24 @@ fn the_sample_is_taken() {
         site.end().await;
     });
 }
+
+#[tokio::test]
+async fn a_time_that_is_none_is_refused_where_webhooks_are_called() {
+    let cluster = Cluster::start().await;
+    let running = cluster.run(at::operator()).await;
+    let webhooks = cluster.call_webhooks(at::operator()).await;
+    let ats: Api<At> = Api::default_namespaced(cluster.client());
+    let at = |schedule: &str| {
+        At::new("tea", AtSpec { schedule: Some(schedule.to_owned()), ..AtSpec::default() })
+    };
+    let refused = ats.create(&PostParams::default(), &at("at tea time")).await;
+    let refused = refused.expect_err("it is refused").to_string();
+    let told = r#"spec.schedule: Invalid value: "at tea time": must be a time in UTC, as 2019"#;
+    assert!(refused.contains(told), "{refused}");
+    ats.create(&PostParams::default(), &at("2999-07-03T02:00:00Z")).await.expect("created");
+    let patch = Patch::Merge(json!({"spec": {"schedule": "later"}}));
+    ats.patch("tea", &PatchParams::default(), &patch).await.expect_err("it is refused");
+    webhooks.stop().await;
+    running.stop().await;
+    cluster.shutdown().await;
+}
