@@ -31,9 +31,9 @@ type Answer = UnsyncBoxBody<Bytes, BoxError>;
 
 /// Asks for protobuf, and hands on JSON.
 ///
-/// It helps a server that is short of processor, or a network that is slow: pods are two thirds
-/// the size. It costs this process more than reading JSON does, since each object is read twice;
-/// so it is an option, and off by default.
+/// It can help a server that is short of processor, or a network that is slow. It costs this
+/// process more than reading JSON does, since each object is read twice; so it is an option, and
+/// off by default.
 #[derive(Debug, Clone, Copy)]
 pub struct Transcode {
     is_on: bool,
