@@ -62,9 +62,9 @@ impl Current {
         Ok(true)
     }
 
-    /// Whether there is anything to show.
-    pub fn is_shown(&self) -> bool {
-        self.read(|state| state.pair.is_some())
+    /// What is shown, in PEM, if anything.
+    pub fn certificate(&self) -> Option<String> {
+        self.read(|state| state.pair.as_ref().map(|(pair, _)| pair.certificate.clone()))
     }
 
     /// What is wrong with what is shown, or with having something new in time.
