@@ -7,17 +7,19 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kubewright::condition::{Conditions as _, READY};
+use kubewright::manifest::Package;
 use kubewright::{Action, Context, Controller, Error, Event, Operator, Reconciler};
 use tonic::transport::{Channel, Endpoint, Uri};
 use tonic::{Code, Status};
 use tracing::info;
 
 use crate::pet::v1alpha1::Pet;
-use crate::pet::{PetType, definition};
+use crate::pet::{PetType, conversion, definition};
 use crate::proto::pet_store_client::PetStoreClient;
 use crate::proto::{self, AddPetsRequest, DeletePetsRequest, SearchPetsRequest, UpdatePetsRequest};
 
@@ -40,12 +42,19 @@ pub fn operator(store: Uri) -> Operator {
         .finalizer(FINALIZER)
         .resync(RESYNC)
         .at_once(AT_ONCE);
-    Operator::new(NAME).controller(controller).definition(definition())
+    Operator::new(NAME).controller(controller).definition(definition()).converting(conversion())
+}
+
+/// What brings the operator into a cluster, beside a store at an address.
+pub fn package(store: &Uri) -> Package {
+    Package { arguments: vec![format!("--store={store}")], ..operator(store.clone()).package() }
 }
 
 /// Keeps pets in the store.
 struct Keeper {
-    store: PetStoreClient<Channel>,
+    endpoint: Endpoint,
+    /// Made when it is first needed: operators are declared before anything runs.
+    store: OnceLock<PetStoreClient<Channel>>,
 }
 
 /// What a pet needs to be in the store as it should be.
@@ -57,16 +66,21 @@ enum Plan {
 }
 
 impl Keeper {
-    /// Connects when it is needed, and again when that is.
     fn new(store: Uri) -> Self {
         let endpoint = Endpoint::from(store).connect_timeout(CONNECT_MAX).timeout(ANSWER_MAX);
-        Keeper { store: PetStoreClient::new(endpoint.connect_lazy()) }
+        Keeper { endpoint, store: OnceLock::new() }
+    }
+
+    /// The store, whether or not it can be reached; it is tried anew with each call.
+    fn store(&self) -> PetStoreClient<Channel> {
+        let connect = || PetStoreClient::new(self.endpoint.connect_lazy());
+        self.store.get_or_init(connect).clone()
     }
 
     /// Sees to it that the store has a pet as it is described.
     async fn keep(&self, pet: &mut Pet, ctx: &Context) -> Result<(), Status> {
         let found = self.find(pet).await?;
-        let mut store = self.store.clone();
+        let mut store = self.store();
         let id = match plan(wanted(pet), found) {
             Plan::Nothing { id } => id,
             Plan::Add(added) => {
@@ -98,7 +112,7 @@ impl Keeper {
         };
         let Some(id) = id else { return Ok(()) };
         let request = DeletePetsRequest { ids: vec![id] };
-        self.store.clone().delete_pets(request).await.map(drop)
+        self.store().delete_pets(request).await.map(drop)
     }
 
     /// The pet as the store has it: the one that is written down, else the one that came in this
@@ -118,7 +132,7 @@ impl Keeper {
     }
 
     async fn first(&self, request: SearchPetsRequest) -> Result<Option<proto::Pet>, Status> {
-        self.store.clone().search_pets(request).await?.into_inner().message().await
+        self.store().search_pets(request).await?.into_inner().message().await
     }
 }
 

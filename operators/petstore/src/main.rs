@@ -1,29 +1,27 @@
 //! `petstore`: the store of pets, and the operator that keeps the pets of a cluster in it.
 
-use std::error::Error;
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use clap::{Args, Parser, Subcommand};
-use kube::Client;
-use kubewright::webhook::{self, Server, Webhooks};
-use kubewright::{Clock, connect, manifest};
-use petstore::keeper::{NAME, operator};
-use petstore::pet::conversion;
+use kubewright::settings::{Layer, LogFormat, Logs};
+use kubewright::{logging, manifest};
+use petstore::keeper;
 use petstore::service::{Store, serve};
-use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Uri;
-use tracing::{info, warn};
-use tracing_subscriber::EnvFilter;
 
 #[derive(Parser)]
 #[command(version, about = "A store of pets, and the operator that keeps pets of a cluster in it")]
 struct Cli {
+    /// Where the operator finds the store
+    #[arg(long, env = "PETSTORE_STORE", value_name = "URL", global = true)]
+    #[arg(default_value = "http://127.0.0.1:6742")]
+    store: Uri,
     #[command(subcommand)]
     command: Command,
 }
@@ -32,9 +30,9 @@ struct Cli {
 enum Command {
     /// Serve the store of pets over gRPC
     Service(ServiceArgs),
-    /// Keep the pets of a cluster in the store
-    Run(RunArgs),
-    /// Render the objects that bring the operator into a cluster
+    /// Run the operator
+    Run(Box<Layer>),
+    /// Write the manifests that install the operator
     Manifests(manifest::Options),
 }
 
@@ -46,96 +44,66 @@ struct ServiceArgs {
     /// Where the pets are kept; made if it is not there
     #[arg(long, env = "PETSTORE_DATA_DIR", value_name = "DIR")]
     data_dir: PathBuf,
+    /// A level, or levels by module
+    // What the database tells of itself is of interest to its authors.
+    #[arg(long, env = "RUST_LOG", default_value = "info,fjall=warn,lsm_tree=warn")]
+    log_level: String,
+    /// What a line of the log looks like
+    #[arg(long, value_enum, default_value_t)]
+    log_format: LogFormat,
+    /// Where traces are sent, by OTLP over gRPC
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    otlp_endpoint: Option<String>,
 }
 
-#[derive(Args)]
-struct RunArgs {
-    #[command(flatten)]
-    store: StoreArgs,
-    /// Which cluster [default: that of $KUBECONFIG, the one around, or that of ~/.kube/config]
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-}
-
-#[derive(Args)]
-struct StoreArgs {
-    /// Where the store is
-    #[arg(long, env = "PETSTORE_STORE", value_name = "URL", default_value = DEFAULT_STORE)]
-    store: Uri,
-}
-
-const DEFAULT_STORE: &str = "http://127.0.0.1:6742";
-
-/// What the database tells of itself is of interest to its authors.
-const LOGGED: &str = "info,fjall=warn,lsm_tree=warn";
-
-#[tokio::main]
-async fn main() -> Result<()> {
-    let command = Cli::parse().command;
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOGGED));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+fn main() -> Result<()> {
+    let Cli { store, command } = Cli::parse();
     match command {
-        Command::Service(args) => until_interrupted(|shutdown| service(args, shutdown)).await,
-        Command::Run(args) => until_interrupted(|shutdown| run(args, shutdown)).await,
+        Command::Service(args) => service(args),
+        Command::Run(flags) => {
+            keeper::operator(store).start(&flags).map_err(|error| anyhow!(error))
+        }
         Command::Manifests(options) => {
-            let package = operator(DEFAULT_STORE.parse()?).package();
-            Ok(options.run(package, &mut std::io::stdout())?)
+            Ok(options.run(keeper::package(&store), &mut io::stdout().lock())?)
         }
     }
 }
 
-async fn service(args: ServiceArgs, shutdown: CancellationToken) -> Result<()> {
+#[tokio::main]
+async fn service(args: ServiceArgs) -> Result<()> {
+    let logs = Logs { level: args.log_level, format: args.log_format };
+    let logging = logging::start("petstore", &logs, args.otlp_endpoint.as_deref())?;
     let store = Store::open(&args.data_dir)?;
     let listener = TcpListener::bind(args.listen);
     let listener = listener.await.with_context(|| format!("listen on {}", args.listen))?;
     println!("pets are served at http://{}", listener.local_addr()?);
-    serve(listener, store, shutdown).await.context("serve pets")
-}
-
-async fn run(args: RunArgs, shutdown: CancellationToken) -> Result<()> {
-    let environment = |name: &str| std::env::var_os(name);
-    let connection = connect::find(args.kubeconfig.as_deref(), environment).await?;
-    info!(cluster = %connection.source, store = %args.store.store, "keeping pets");
-    let is_in_cluster = connection.is_in_cluster();
-    let client = connection.client(&connect::Options::default())?;
-    let operator = operator(args.store.store);
-    let run = operator.run(client.clone(), Clock::system(), shutdown.clone());
-    if is_in_cluster {
-        run.await;
-        return Ok(());
-    }
-    let (_, converted) = tokio::join!(run, convert(client, shutdown));
-    converted
-}
-
-/// Converts pets for a cluster that can reach this machine.
-async fn convert(client: Client, shutdown: CancellationToken) -> Result<()> {
-    let webhooks = Arc::new(Webhooks::new().converting(conversion()));
-    let metrics = Arc::new(webhook::Metrics::new(&mut Registry::default()));
-    let now = Clock::system().now();
-    let (server, place, trust) = Server::local(Arc::clone(&webhooks), metrics, now).await?;
-    let installed = webhook::install(&client, NAME, webhooks.registrations(), &place, &trust).await;
-    if let Err(error) = installed {
-        // All else goes on without.
-        warn!(error = &error as &dyn Error, "v1beta1 is not converted");
-    }
-    server.run(shutdown).await;
-    Ok(())
-}
-
-/// Does something until somebody wants this program to end, or it ends by itself.
-async fn until_interrupted<F>(run: impl FnOnce(CancellationToken) -> F) -> Result<()>
-where
-    F: Future<Output = Result<()>>,
-{
     let shutdown = CancellationToken::new();
-    let mut terminate = signal(SignalKind::terminate()).context("listen for signals")?;
-    let mut running = std::pin::pin!(run(shutdown.clone()));
-    tokio::select! {
-        ended = &mut running => return ended,
-        interrupted = tokio::signal::ctrl_c() => interrupted.context("listen for signals")?,
-        _ = terminate.recv() => {}
-    }
+    let (served, interrupted) = tokio::join!(
+        async {
+            let served = serve(listener, store, shutdown.clone()).await;
+            shutdown.cancel();
+            served
+        },
+        interrupted(&shutdown),
+    );
+    logging.finish().await;
+    interrupted.context("listen for signals")?;
+    served.context("serve pets")
+}
+
+/// Ends the program when somebody wants it to.
+async fn interrupted(shutdown: &CancellationToken) -> io::Result<()> {
+    let signals = async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted,
+            _ = terminate.recv() => Ok(()),
+        }
+    };
+    let interrupted = tokio::select! {
+        interrupted = signals => interrupted,
+        () = shutdown.cancelled() => Ok(()),
+    };
     shutdown.cancel();
-    running.await
+    interrupted
 }

@@ -1,4 +1,5 @@
 use kube::api::ObjectMeta;
+use serde_json::json;
 
 use super::*;
 use crate::pet::v1alpha1::PetSpec;
@@ -51,4 +52,32 @@ fn moments_before_1970_are_moments() {
     check("1970-01-01T00:00:00.25Z", 0, 250_000_000);
     check("1969-12-31T23:59:59Z", -1, 0);
     check("1969-12-31T23:59:59.75Z", -1, 750_000_000);
+}
+
+#[test]
+fn its_manifests_have_the_names_and_rights_that_it_needs() {
+    let package = package(&Uri::from_static("http://store"));
+    let manifests = package.render().expect("manifests");
+    let find = |kind: &str, name: &str| {
+        let found = manifests.iter().find(|it| it.kind() == kind && it.name() == name);
+        found.unwrap_or_else(|| panic!("no {kind} {name}")).object.clone()
+    };
+    let deployment = find("Deployment", "petstore-operator-controller-manager");
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["name"], "manager");
+    let arguments = container["args"].as_array().expect("arguments");
+    assert!(arguments.contains(&json!("--store=http://store/")), "{arguments:?}");
+    let definition = find("CustomResourceDefinition", "pets.petstore.example.com");
+    assert_eq!(definition["spec"]["conversion"]["strategy"], "Webhook");
+    let versions = definition["spec"]["versions"].as_array().expect("versions");
+    let versions: Vec<_> = versions.iter().map(|it| (&it["name"], &it["storage"])).collect();
+    assert_eq!(versions, [(&json!("v1alpha1"), &json!(true)), (&json!("v1beta1"), &json!(false))]);
+    let role = find("ClusterRole", "petstore-operator-manager-role");
+    let rules = role["rules"].as_array().expect("rules");
+    for resource in ["pets", "pets/status", "pets/finalizers"] {
+        let is_there = |rule: &serde_json::Value| {
+            rule["resources"].as_array().is_some_and(|all| all.contains(&json!(resource)))
+        };
+        assert!(rules.iter().any(is_there), "{resource}: {role}");
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::Method;
 use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 use kube::api::{
@@ -17,7 +18,7 @@ use petstore::keeper::{FINALIZER, operator};
 use petstore::pet::v1alpha1::Pet;
 use petstore::proto::{DeletePetsRequest, UpdatePetsRequest};
 use serde_json::json;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, MutexGuard, watch};
 
 use crate::shop::{Shop, all};
 
@@ -26,14 +27,34 @@ pub(crate) struct Site {
     pub(crate) cluster: Cluster,
     pub(crate) shop: Shop,
     running: Option<Running>,
+    _turn: Option<MutexGuard<'static, ()>>,
 }
+
+/// A cluster has pets converted in one place, and tests may share a cluster.
+static TURN: Mutex<()> = Mutex::const_new(());
 
 impl Site {
     pub(crate) async fn start() -> Self {
         let (cluster, shop) = (Cluster::from_env().await, Shop::open().await);
-        let mut site = Site { cluster, shop, running: None };
+        let turn = if cluster.is_virtual() { None } else { Some(TURN.lock().await) };
+        let mut site = Site { cluster, shop, running: None, _turn: turn };
         site.run().await;
         site
+    }
+
+    /// Has pets converted by this process.
+    pub(crate) async fn convert(&self) -> Running {
+        self.cluster.call_webhooks(operator(self.shop.address())).await
+    }
+
+    /// Ends that, and has the cluster forget where it was.
+    pub(crate) async fn convert_no_more(&self, converter: Running) {
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.cluster.client());
+        let nobody = json!({"spec": {"conversion": {"strategy": "None", "webhook": null}}});
+        let (patch, params) = (Patch::Merge(nobody), PatchParams::default());
+        let forgotten = definitions.patch("pets.petstore.example.com", &params, &patch).await;
+        forgotten.expect("forgotten");
+        converter.stop().await;
     }
 
     async fn run(&mut self) {

@@ -1,52 +1,11 @@
 //! Pets in two versions, converted by a webhook that the API server calls over TLS.
 
-use std::sync::Arc;
-
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
-use kubewright::webhook::{self, Metrics, Server, Webhooks};
-use petstore::keeper::NAME;
-use petstore::pet::{PetType, conversion, v1alpha1, v1beta1};
-use prometheus_client::registry::Registry;
+use petstore::pet::{PetType, v1alpha1, v1beta1};
 use serde_json::json;
-use tokio::sync::{Mutex, MutexGuard};
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 use crate::keeper::Site;
-
-/// The webhook, which the cluster knows of.
-struct Converter {
-    shutdown: CancellationToken,
-    tasks: JoinSet<()>,
-    /// A cluster knows of one at a time, and tests may share one.
-    _turn: MutexGuard<'static, ()>,
-}
-
-static TURN: Mutex<()> = Mutex::const_new(());
-
-impl Converter {
-    async fn start(site: &Site) -> Self {
-        let turn = TURN.lock().await;
-        let client = site.cluster.client();
-        let webhooks = Arc::new(Webhooks::new().converting(conversion()));
-        let metrics = Arc::new(Metrics::new(&mut Registry::default()));
-        let now = site.cluster.clock().now();
-        let local = Server::local(Arc::clone(&webhooks), metrics, now).await;
-        let (server, place, trust) = local.expect("a place");
-        let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
-        tasks.spawn(server.run(shutdown.clone()));
-        let installed =
-            webhook::install(&client, NAME, webhooks.registrations(), &place, &trust).await;
-        installed.expect("the cluster is told");
-        Converter { shutdown, tasks, _turn: turn }
-    }
-
-    async fn end(mut self) {
-        self.shutdown.cancel();
-        while self.tasks.join_next().await.is_some() {}
-    }
-}
 
 fn days(client: Client) -> Api<v1beta1::Pet> {
     Api::default_namespaced(client)
@@ -62,7 +21,7 @@ async fn converted(site: &Site, pet: &str) -> v1beta1::Pet {
 #[tokio::test]
 async fn a_pet_is_read_and_written_in_both_versions() {
     let site = Site::start().await;
-    let converter = Converter::start(&site).await;
+    let converter = site.convert().await;
     let (moments, days) = (site.pets(), days(site.cluster.client()));
     site.create("pet-sample1").await;
     let stored = site.stored("pet-sample1").await;
@@ -90,14 +49,14 @@ async fn a_pet_is_read_and_written_in_both_versions() {
     let tron = moments.get("tron").await.expect("it is there");
     assert_eq!(tron.spec.birthday.to_string(), "2020-06-25T00:00:00Z");
     assert_eq!(days.list(&ListParams::default()).await.expect("a list").items.len(), 2);
-    converter.end().await;
+    site.convert_no_more(converter).await;
     site.end().await;
 }
 
 #[tokio::test]
 async fn the_time_of_a_birthday_survives_the_other_version() {
     let site = Site::start().await;
-    let converter = Converter::start(&site).await;
+    let converter = site.convert().await;
     let days = days(site.cluster.client());
     let birthday: jiff::Timestamp = "2021-04-01T12:30:00Z".parse().expect("a moment");
     let spec = v1alpha1::PetSpec { name: "Thor".to_owned(), kind: PetType::Dog, birthday };
@@ -117,6 +76,6 @@ async fn the_time_of_a_birthday_survives_the_other_version() {
     days.patch("thor", &PatchParams::default(), &patch).await.expect("edited");
     let stored = site.stored("thor").await;
     assert_eq!(stored.spec.birthday.to_string(), "2021-04-02T00:00:00Z");
-    converter.end().await;
+    site.convert_no_more(converter).await;
     site.end().await;
 }
