@@ -27,6 +27,7 @@ pub(crate) struct Site {
     pub(crate) cluster: Cluster,
     pub(crate) shop: Shop,
     running: Option<Running>,
+    converter: Option<Running>,
     _turn: Option<MutexGuard<'static, ()>>,
 }
 
@@ -37,24 +38,15 @@ impl Site {
     pub(crate) async fn start() -> Self {
         let (cluster, shop) = (Cluster::from_env().await, Shop::open().await);
         let turn = if cluster.is_virtual() { None } else { Some(TURN.lock().await) };
-        let mut site = Site { cluster, shop, running: None, _turn: turn };
+        let mut site = Site { cluster, shop, running: None, converter: None, _turn: turn };
         site.run().await;
         site
     }
 
     /// Has pets converted by this process.
-    pub(crate) async fn convert(&self) -> Running {
-        self.cluster.call_webhooks(operator(self.shop.address())).await
-    }
-
-    /// Ends that, and has the cluster forget where it was.
-    pub(crate) async fn convert_no_more(&self, converter: Running) {
-        let definitions: Api<CustomResourceDefinition> = Api::all(self.cluster.client());
-        let nobody = json!({"spec": {"conversion": {"strategy": "None", "webhook": null}}});
-        let (patch, params) = (Patch::Merge(nobody), PatchParams::default());
-        let forgotten = definitions.patch("pets.petstore.example.com", &params, &patch).await;
-        forgotten.expect("forgotten");
-        converter.stop().await;
+    pub(crate) async fn convert(&mut self) {
+        let operator = operator(self.shop.address());
+        self.converter = Some(self.cluster.call_webhooks(operator).await);
     }
 
     async fn run(&mut self) {
@@ -158,6 +150,15 @@ impl Site {
             self.gone(&pet.name_any()).await;
         }
         self.running.expect("it runs").stop().await;
+        if let Some(converter) = self.converter {
+            // Else the cluster would look for it where it was.
+            let definitions: Api<CustomResourceDefinition> = Api::all(self.cluster.client());
+            let nobody = json!({"spec": {"conversion": {"strategy": "None", "webhook": null}}});
+            let (patch, params) = (Patch::Merge(nobody), PatchParams::default());
+            let forgotten = definitions.patch("pets.petstore.example.com", &params, &patch).await;
+            forgotten.expect("forgotten");
+            converter.stop().await;
+        }
         self.shop.close().await;
         self.cluster.shutdown().await;
     }

@@ -20,8 +20,8 @@ async fn converted(site: &Site, pet: &str) -> v1beta1::Pet {
 
 #[tokio::test]
 async fn a_pet_is_read_and_written_in_both_versions() {
-    let site = Site::start().await;
-    let converter = site.convert().await;
+    let mut site = Site::start().await;
+    site.convert().await;
     let (moments, days) = (site.pets(), days(site.cluster.client()));
     site.create("pet-sample1").await;
     let stored = site.stored("pet-sample1").await;
@@ -49,14 +49,13 @@ async fn a_pet_is_read_and_written_in_both_versions() {
     let tron = moments.get("tron").await.expect("it is there");
     assert_eq!(tron.spec.birthday.to_string(), "2020-06-25T00:00:00Z");
     assert_eq!(days.list(&ListParams::default()).await.expect("a list").items.len(), 2);
-    site.convert_no_more(converter).await;
     site.end().await;
 }
 
 #[tokio::test]
 async fn the_time_of_a_birthday_survives_the_other_version() {
-    let site = Site::start().await;
-    let converter = site.convert().await;
+    let mut site = Site::start().await;
+    site.convert().await;
     let days = days(site.cluster.client());
     let birthday: jiff::Timestamp = "2021-04-01T12:30:00Z".parse().expect("a moment");
     let spec = v1alpha1::PetSpec { name: "Thor".to_owned(), kind: PetType::Dog, birthday };
@@ -76,6 +75,5 @@ async fn the_time_of_a_birthday_survives_the_other_version() {
     days.patch("thor", &PatchParams::default(), &patch).await.expect("edited");
     let stored = site.stored("thor").await;
     assert_eq!(stored.spec.birthday.to_string(), "2021-04-02T00:00:00Z");
-    site.convert_no_more(converter).await;
     site.end().await;
 }
