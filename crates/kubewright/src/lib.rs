@@ -46,3 +46,8 @@ pub use event::Event;
 pub use key::ObjectKey;
 pub use operator::Operator;
 pub use reconcile::{Action, Error, Request};
+
+/// What the first page shows compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

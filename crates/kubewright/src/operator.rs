@@ -30,6 +30,7 @@ use crate::cache::Cache;
 use crate::clock::Clock;
 use crate::context::Kind;
 use crate::controller::{Controller, Part, Reconciler, Surroundings};
+use crate::crd;
 use crate::event::Recorder;
 use crate::manifest::Package;
 use crate::metrics::Metrics;
@@ -80,7 +81,8 @@ impl Operator {
     }
 
     /// With a definition of its own, such as one of several versions.
-    pub fn definition(mut self, definition: CustomResourceDefinition) -> Self {
+    pub fn definition(mut self, mut definition: CustomResourceDefinition) -> Self {
+        crd::complete(&mut definition);
         self.definitions.push(definition);
         self
     }

@@ -1,5 +1,7 @@
 //! Does what is planned for an `At`.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::Pod;
 use kubewright::condition::Conditions as _;
 use kubewright::{Action, Context, Error, Event, Reconciler};
@@ -19,12 +21,14 @@ impl Reconciler<At> for Clockwork {
         info!("=== Reconciling At");
         loop {
             info!("Phase: {}", at.phase().as_str());
+            if at.phase() == Phase::Pending {
+                let target = at.spec.schedule.as_deref().unwrap_or_default();
+                info!(Target = target, "Checking schedule");
+            }
             let pod = ctx.get::<Pod>(None, &pod_name(at)).await?.filter(|pod| is_of(pod, at));
             match plan(at, pod.as_deref(), ctx.now()) {
                 Step::Rest | Step::Watch => return Ok(Action::Done),
                 Step::Wait(wait) => {
-                    let target = at.spec.schedule.as_deref().unwrap_or_default();
-                    info!(Target = target, "Checking schedule");
                     info!(Result = ?wait, "Schedule parsing done");
                     self.note(at, ctx, Phase::Pending, Ok(()));
                     return Ok(Action::RequeueAfter(wait));
@@ -35,6 +39,7 @@ impl Reconciler<At> for Clockwork {
                     return Ok(Action::Done);
                 }
                 Step::Begin => {
+                    info!(Result = ?Duration::ZERO, "Schedule parsing done");
                     let command = at.spec.command.as_deref().unwrap_or_default();
                     info!("Ready to execute" = command, "It's time!");
                     self.note(at, ctx, Phase::Running, Ok(()));

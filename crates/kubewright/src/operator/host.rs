@@ -68,6 +68,8 @@ pub enum ServeError {
     Install(#[from] InstallError),
     #[error(transparent)]
     Terms(#[from] BadTerms),
+    #[error("look into {0:?}: it can be one namespace, or all of them")]
+    Namespaces(Vec<String>),
     #[error("make a certificate for metrics")]
     Certificate(#[from] certificate::IssueError),
     #[error("show a certificate for metrics")]
@@ -89,6 +91,9 @@ impl Operator {
     pub async fn serve(self, host: Host, shutdown: CancellationToken) -> Result<(), ServeError> {
         let Operator { name, parts, webhooks, namespace, is_led, .. } = self;
         let Host { client, clock, settings, namespace: home, surrounding, mut registry } = host;
+        if settings.namespaces.len() > 1 {
+            return Err(ServeError::Namespaces(settings.namespaces));
+        }
         let mut servers = Servers {
             tasks: JoinSet::new(),
             stop: CancellationToken::new(),
