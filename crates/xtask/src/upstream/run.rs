@@ -231,15 +231,16 @@ fn pass_signals_on() -> Result<()> {
 }
 
 impl Ports {
-    /// Ports that are free now; all are held until all are known, so they differ.
+    /// Ports that are free now, below those that a system gives to connections by itself: one of
+    /// these could take a port before its component starts.
     fn free() -> Result<Self> {
-        let listeners: Vec<TcpListener> = (0..5)
-            .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
-            .collect::<Result<_, _>>()
-            .context("find free ports")?;
-        let mut ports = listeners.iter().map(|listener| listener.local_addr().map(|at| at.port()));
-        let mut next =
-            || ports.next().expect("five were bound").context("read the number of a port");
+        const FIRST: u32 = 10_000;
+        const COUNT: u32 = 22_000;
+        let start = std::process::id().wrapping_mul(97) % COUNT;
+        let candidates = (0..COUNT).map(|turn| FIRST + (start + turn) % COUNT);
+        let ports = candidates.filter_map(|port| u16::try_from(port).ok());
+        let mut free = ports.filter(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok());
+        let mut next = || free.next().context("find a free port");
         Ok(Self {
             etcd_client: next()?,
             etcd_peer: next()?,

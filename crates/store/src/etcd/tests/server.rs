@@ -1,7 +1,7 @@
 //! Real etcds for tests: one that is already running, or children of the test itself.
 
 use std::env;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -210,7 +210,18 @@ fn binary() -> Option<String> {
     binary
 }
 
+/// A port for a server that is yet to start. It is below those that a system gives to connections
+/// by itself, one of which could take it meanwhile, and nobody else here is given the same.
 fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("find a free port");
-    listener.local_addr().expect("find a free port").port()
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 22_000;
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let given = GIVEN.fetch_add(1, Ordering::Relaxed);
+        let turn = std::process::id().wrapping_mul(97).wrapping_add(given);
+        let port = u16::try_from(FIRST + turn % COUNT).expect("it is below the last port");
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return port;
+        }
+    }
 }
