@@ -1,5 +1,6 @@
 //! One reconcile, from the object in the cache to what is written of it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -111,7 +112,11 @@ impl<K: Kind + Clone, R: Reconciler<K>> Round<K, R> {
         // The status first: without its finalizer the object may be gone at once.
         if let Some(mut patch) = status {
             hold_to(&mut patch, before);
-            written = Some(endpoint.merge_status(name, manager, &patch).await?);
+            let patched = endpoint.merge_status(name, manager, &patch).await;
+            written = Some(patched.map_err(|error| match is_unserved(&error) {
+                true => Unwritten::Failed(Error::retry(StatusUnserved { kind: K::kind(&()) })),
+                false => error.into(),
+            })?);
         }
         if let Some(mut patch) = object {
             hold_to(&mut patch, before);
@@ -138,6 +143,19 @@ impl Unwritten {
             Unwritten::Failed(error) => Err(error),
         }
     }
+}
+
+/// Somebody forgot to say that the kind has a status.
+#[derive(Debug, thiserror::Error)]
+#[error("write the status of {kind}: its definition has no status subresource")]
+struct StatusUnserved {
+    kind: Cow<'static, str>,
+}
+
+/// Whether the path is unknown, and not only the object: the server then names none.
+fn is_unserved(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else { return false };
+    status.code == 404 && status.details.as_ref().is_none_or(|details| details.name.is_empty())
 }
 
 impl From<kube::Error> for Unwritten {

@@ -15,6 +15,7 @@ use kubewright::{Action, Context, Controller, Error, Event, Operator, Reconciler
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use tokio::sync::mpsc;
 
 use crate::{Cluster, Running};
 
@@ -243,5 +244,42 @@ async fn a_kind_that_is_not_declared_is_not_read() {
         object.data.as_ref().expect("data")["told"],
         "Secret is not declared: say `.reads::<Secret>()` or `.owns::<Secret>()` of the controller"
     );
+    site.end().await;
+}
+
+/// Says in its status how it went; its definition forgot that it has one.
+#[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[kube(group = "example.com", version = "v1", kind = "Silent", namespaced)]
+#[kube(status = "GreetingStatus")]
+struct SilentSpec {}
+
+struct Talkative(mpsc::UnboundedSender<u32>);
+
+impl Reconciler<Silent> for Talkative {
+    async fn reconcile(&self, object: &mut Silent, ctx: &Context) -> Result<Action, Error> {
+        let status = object.status.get_or_insert_default();
+        status.conditions.set(ctx.condition("Ready", true, "Said", "it is said"));
+        let _ = self.0.send(1);
+        Ok(Action::Done)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_cannot_be_written_is_not_passed_over() {
+    let mut site = Site::empty().await;
+    let mut definition = Silent::crd();
+    definition.spec.versions[0].subresources = None;
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let operator = Operator::new("talkative")
+        .definition(definition)
+        .controller(Controller::new("talkative", Talkative(tell)));
+    site.running = Some(site.cluster.run(operator).await);
+    let silent: Api<Silent> = Api::default_namespaced(site.cluster.client());
+    let object = Silent::new("one", SilentSpec {});
+    silent.create(&PostParams::default(), &object).await.expect("created");
+    // It is tried again and again, so somebody sees the error.
+    for _ in 0..3 {
+        told.recv().await.expect("it is reconciled");
+    }
     site.end().await;
 }
