@@ -162,8 +162,8 @@ impl Session {
         let asked = Revision::new(request.start_revision);
         let compacted = self.member.compacted();
         let start = match request.start_revision {
-            // A watch may well begin in the future.
-            start if start <= 0 || asked > revision => Ok(Start::Now),
+            // A watch may well begin in the future; what is written from here on is not missed.
+            start if start <= 0 || asked > revision => Ok(Start::After(revision)),
             _ if asked < compacted => Err(compacted),
             start => Ok(Start::After(Revision::new(start - 1))),
         };
