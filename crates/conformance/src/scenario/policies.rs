@@ -422,7 +422,7 @@ async fn a_policy_sees_other_versions_in_its_own(cx: Context) -> Result<()> {
 }
 
 async fn expressions_see_the_request_and_its_namespace(cx: Context) -> Result<()> {
-    let mut policies = Policies::of(&cx);
+    let policies = Policies::of(&cx);
     let namespace = &cx.namespace;
     let holds = [
         "request.kind == request.requestKind && request.kind.kind == 'ConfigMap'",
@@ -439,17 +439,22 @@ async fn expressions_see_the_request_and_its_namespace(cx: Context) -> Result<()
         "'kubernetes' in namespaceObject.spec.finalizers",
         "object.data.key.find('[a-z]+') == 'value'",
     ];
+    all_hold(&cx, policies, &holds).await
+}
+
+/// All of these expressions hold for a ConfigMap `m`.
+async fn all_hold(cx: &Context, mut policies: Policies<'_>, holds: &[&str]) -> Result<()> {
     let mut validations: Vec<Value> = holds.iter().map(|e| json!({ "expression": e })).collect();
     validations.push(json!({ "expression": "false", "message": "all held" }));
     policies.validate("p", json!({ "validations": validations })).await?;
-    let answer = until(&cx, &trial(&cx, &config_map("m")), 422).await?;
+    let answer = until(cx, &trial(cx, &config_map("m")), 422).await?;
     let message = format!("{}all held", policies.denial("p", "m"));
     refused(&answer, 422, "Invalid", &message)?;
     policies.remove().await
 }
 
 async fn permissions_are_asked_for(cx: Context) -> Result<()> {
-    let mut policies = Policies::of(&cx);
+    let policies = Policies::of(&cx);
     let nobody = "authorizer.serviceAccount('default', 'nobody')";
     let holds = [
         "authorizer.requestResource.check('delete').allowed()",
@@ -463,13 +468,7 @@ async fn permissions_are_asked_for(cx: Context) -> Result<()> {
             "{nobody}.group('').resource('pods').fieldSelector('a=b').check('get').reason() == ''"
         ),
     ];
-    let mut validations: Vec<Value> = holds.iter().map(|e| json!({ "expression": e })).collect();
-    validations.push(json!({ "expression": "false", "message": "all held" }));
-    policies.validate("p", json!({ "validations": validations })).await?;
-    let answer = until(&cx, &trial(&cx, &config_map("m")), 422).await?;
-    let message = format!("{}all held", policies.denial("p", "m"));
-    refused(&answer, 422, "Invalid", &message)?;
-    policies.remove().await
+    all_hold(&cx, policies, &holds).await
 }
 
 async fn expressions_may_not_cost_too_much(cx: Context) -> Result<()> {
