@@ -5,6 +5,7 @@
 //! built-in object (strict decoding, normal form, protobuf, strategic merge, server-side apply)
 //! walks this table.
 
+mod arrange;
 mod base64;
 mod decode;
 mod draft;
@@ -22,6 +23,7 @@ mod tests;
 
 use serde_json::Value;
 
+pub use arrange::arrange;
 pub use decode::{DecodeError, decode, decode_as};
 pub(crate) use draft::{Draft, zero_of};
 pub use empty::forget_empty;

@@ -10,6 +10,7 @@
 //!
 //! Nothing here waits, reads a clock or keeps state. Running an expression is bounded by its cost.
 
+mod admission;
 mod ast;
 mod check;
 mod cost;
@@ -18,6 +19,7 @@ pub(crate) mod escape;
 mod function;
 mod lex;
 mod lint;
+mod open_api;
 mod parse;
 mod program;
 mod source;
@@ -27,9 +29,11 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+pub use self::admission::{Environment, VARIABLES as ADMISSION_VARIABLES};
 use self::check::Checked;
 pub use self::declared::Declared;
 pub use self::escape::is_identifier;
+pub use self::open_api::UnknownKind;
 pub use self::program::{Composition, Named, Program, Run};
 pub use self::source::Issues;
 pub use self::types::{Object, Type};

@@ -4,6 +4,7 @@
 //! The grammar is `granit-parser`'s, which reads YAML 1.2. What a scalar means, what a repeated
 //! key or an alias does, and how a tree is written are decided here, after upstream's library.
 
+mod complaint;
 mod decode;
 mod encode;
 mod scalar;

@@ -2,7 +2,8 @@
 //! Flow control is looked after as long as the server runs.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::future::{join, join_all};
@@ -10,6 +11,7 @@ use jiff::Timestamp;
 use kubewright_apimachinery::builtin;
 use kubewright_store::{Durability, Expect, Key, Put, PutError, Snapshot, Unavailable};
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::bootstrap::{self, Change};
 use crate::catalog::Catalog;
@@ -32,6 +34,10 @@ pub(crate) async fn run(
     plan.keep(&snapshot, genesis::objects(settings));
     // A server begins once.
     let _ = server.identity.set(genesis::identity(settings).object);
+    if is_without_policy(&snapshot) {
+        plan.puts.extend(policy().iter().map(|template| template.put(settings.now)));
+        return plan.begin(server, &snapshot).await;
+    }
     for change in bootstrap::plan(&snapshot) {
         match change {
             Change::Create(object) => plan.put(object, Expect::Absent),
@@ -46,11 +52,55 @@ pub(crate) async fn run(
             }
         }
     }
-    let services = plan.services(&snapshot);
-    let repair = server.services.repair(&services, settings.now);
-    // Together, so that they share a sync.
-    let (done, ()) = join(plan.carry_out(&server.store), repair).await;
-    done
+    plan.begin(server, &snapshot).await
+}
+
+/// Whether there is neither role nor binding.
+fn is_without_policy(snapshot: &Snapshot<Index>) -> bool {
+    let is_empty = |prefix: &str| snapshot.range(prefix, None, Some(1)).iter().next().is_none();
+    is_empty("/registry/clusterrole") && is_empty("/registry/role")
+}
+
+/// The whole bootstrap policy, as it is stored. It differs from server to server by uids and times
+/// only: a process that begins many, as tests do, makes it once.
+fn policy() -> &'static [Template] {
+    static POLICY: OnceLock<Vec<Template>> = OnceLock::new();
+    POLICY.get_or_init(|| {
+        let mut plan = Plan::new(Timestamp::UNIX_EPOCH);
+        for object in bootstrap::objects() {
+            plan.put(object, Expect::Absent);
+        }
+        plan.puts.into_iter().map(Template::new).collect()
+    })
+}
+
+/// An object that is created again and again, as another one each time.
+struct Template {
+    put: Put,
+    /// Where its uid is, and the time of its creation.
+    uid: Range<usize>,
+    created: Range<usize>,
+}
+
+impl Template {
+    fn new(put: Put) -> Self {
+        let place = |field: &str| {
+            let quoted = format!("\"{field}\":\"");
+            let mut places = put.value.windows(quoted.len());
+            let start = places.position(|text| text == quoted.as_bytes()).expect("it is there");
+            let start = start + quoted.len();
+            let length = put.value[start..].iter().position(|byte| *byte == b'"');
+            start..start + length.expect("the text ends")
+        };
+        Template { uid: place("uid"), created: place("creationTimestamp"), put }
+    }
+
+    fn put(&self, now: Timestamp) -> Put {
+        let mut value = self.put.value.to_vec();
+        value[self.uid.clone()].copy_from_slice(Uuid::new_v4().to_string().as_bytes());
+        value[self.created.clone()].copy_from_slice(meta::time(now).as_bytes());
+        Put { value: value.into(), ..self.put.clone() }
+    }
 }
 
 /// The same for the objects of flow control alone.
@@ -129,6 +179,15 @@ impl Plan {
         let new = self.puts.iter().filter(|put| put.key.as_str().starts_with(PREFIX));
         let new = new.filter_map(|put| serde_json::from_slice(&put.value).ok());
         stored.chain(new).collect()
+    }
+
+    /// Writes all, and has Services keep their addresses.
+    async fn begin(self, server: &Inner, snapshot: &Snapshot<Index>) -> Result<(), Unavailable> {
+        let services = self.services(snapshot);
+        let repair = server.services.repair(&services, self.now);
+        // Together, so that they share a sync.
+        let (done, ()) = join(self.carry_out(&server.store), repair).await;
+        done
     }
 
     /// Writes all at once, so that they share a sync. What somebody else wrote meanwhile stays.

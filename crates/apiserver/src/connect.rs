@@ -1,25 +1,35 @@
 //! Endpoints that lead to a node or a pod: logs, commands, forwarded ports, proxies.
 //!
-//! Nothing is dialled from here. All that upstream finds wrong before it would connect is said in
-//! its words; where nothing is, the client is told that there is nobody to connect to.
+//! A client says how it wants to be connected (`Connect::options`), which admission may have a
+//! say about; then it is found out where that is (`destination`), with all that upstream finds
+//! wrong before it would connect; and then bytes are passed on (`passage`).
 
-use std::net::IpAddr;
+mod destination;
+mod kubelet;
+mod page;
+mod passage;
+
+#[cfg(test)]
+mod tests;
 
 use bytes::Bytes;
-use http::{Response, StatusCode, Uri};
+use http::{Response, Uri};
 use kubewright_apimachinery::field::{self, Path};
-use kubewright_apimachinery::gvk::{GroupKind, GroupResource};
+use kubewright_apimachinery::gvk::GroupKind;
 use kubewright_apimachinery::json;
 use kubewright_apimachinery::status::Status;
 use kubewright_apimachinery::time::{self, Time};
 use serde_json::{Map, Value, json};
 
-use crate::index::{self, Store};
-use crate::meta;
+use crate::body::Body;
 use crate::query::Query;
 use crate::refusal::Refusal;
-use crate::resource::Resource;
 use crate::target::ResourceTarget;
+
+pub(crate) use destination::Scene;
+pub use kubelet::Access;
+pub(crate) use kubelet::Kubelets;
+pub(crate) use passage::Asked;
 
 /// Where a client wants to be connected to.
 #[derive(Clone, Copy)]
@@ -43,38 +53,22 @@ impl Connect {
         }
     }
 
-    /// What becomes of the attempt.
+    /// Connects a client.
     ///
     /// # Errors
-    /// Nearly always.
-    pub(crate) fn answer(
+    /// Say what is wrong, or who cannot be reached.
+    pub(crate) async fn answer<B>(
         self,
-        store: &Store,
-        resource: &Resource,
-        namespace: Option<&str>,
-        name: &str,
-        options: &Value,
-    ) -> Result<Response<Bytes>, Refusal> {
-        let find = |name: &str| {
-            let found = store.get(resource.key(namespace, name).as_str());
-            let found = found.and_then(|found| index::object(&found));
-            found.ok_or_else(|| Box::new(Status::not_found(&resource.group_resource(), name)))
-        };
-        match (self, resource.gvk.kind.as_str()) {
-            (Connect::Proxy, "Service") => {
-                let host = host("service", name)?;
-                find(host)?;
-                Err(to_service(store, namespace.unwrap_or_default(), host))
-            }
-            (Connect::Proxy, "Node") => {
-                let host = host("node", name)?;
-                find(host)?;
-                Err(unreachable(host))
-            }
-            (Connect::Proxy, _) => Err(to_pod(&find(host("pod", name)?)?)),
-            (Connect::Log | Connect::Stream | Connect::PortForward, _) => {
-                self.to_node_of(store, &find(name)?, options["container"].as_str())
-            }
+        scene: Scene<'_>,
+        asked: Asked<'_, B>,
+    ) -> Result<Response<Body>, Refusal>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        match scene.find(self)? {
+            Some(destination) => passage::pass(destination, asked).await,
+            None => Ok(passage::nothing()),
         }
     }
 
@@ -85,12 +79,7 @@ impl Connect {
         let mut options = Map::new();
         let mut add = |field: &str, value: Value| options.insert(field.to_owned(), value);
         match self {
-            Connect::Log => {
-                check_log_options(&target.name, &query)?;
-                if let Some(container) = query.get("container") {
-                    add("container", container.into());
-                }
-            }
+            Connect::Log => return log_options(&target.name, &query),
             Connect::Stream => {
                 for field in ["stdin", "stdout", "stderr", "tty"] {
                     if query.flag(field) == Some(true) {
@@ -133,66 +122,18 @@ impl Connect {
         !matches!(self, Connect::Log)
     }
 
-    /// By way of the node that a pod is on.
-    fn to_node_of(
-        self,
-        store: &Store,
-        pod: &Value,
-        container: Option<&str>,
-    ) -> Result<Response<Bytes>, Refusal> {
-        if !matches!(self, Connect::PortForward) {
-            check_container(pod, container)?;
-        }
-        let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
-        match self {
-            // It has said nothing yet.
-            Connect::Log if node.is_empty() => {
-                let mut nothing = Response::new(Bytes::new());
-                *nothing.status_mut() = StatusCode::NO_CONTENT;
-                return Ok(nothing);
-            }
-            _ if node.is_empty() => {
-                let name = meta::text(pod, "name");
-                let why = format!("pod {name} does not have a host assigned");
-                return Err(Box::new(Status::bad_request(why)));
-            }
-            _ => {}
-        }
-        match store.get(&format!("/registry/minions/{node}")) {
-            Some(_) => Err(unreachable(node)),
-            // Upstream takes the node for what was asked for.
-            None => Err(Box::new(Status::not_found(&GroupResource::new("", "pods"), node))),
-        }
+    /// Whether it is not enough that a client may get the part of an object.
+    pub(crate) fn needs_create(self) -> bool {
+        matches!(self, Connect::Stream | Connect::PortForward)
     }
 }
 
-/// Refuses a container that a pod does not have, or no container where there are several.
-fn check_container(pod: &Value, wanted: Option<&str>) -> Result<(), Refusal> {
-    let names = |list: &str| {
-        let containers = pod["spec"][list].as_array().into_iter().flatten();
-        containers.filter_map(|container| container["name"].as_str()).collect::<Vec<_>>()
-    };
-    let main = names("containers");
-    let all = [names("initContainers"), main.clone(), names("ephemeralContainers")].concat();
-    let pod = meta::text(pod, "name");
-    let why = match wanted {
-        None if main.len() == 1 => return Ok(()),
-        Some(name) if all.contains(&name) => return Ok(()),
-        Some(name) => format!("container {name} is not valid for pod {pod}"),
-        None => format!(
-            "a container name must be specified for pod {pod}, choose one of: [{}]",
-            all.join(" ")
-        ),
-    };
-    Err(Box::new(Status::bad_request(why)))
-}
-
 /// Which part of a log is wanted.
-fn check_log_options(pod: &str, query: &Query) -> Result<(), Refusal> {
+fn log_options(pod: &str, query: &Query) -> Result<Value, Refusal> {
     let since_seconds = query.number("sinceSeconds")?;
     let since_time = query.get("sinceTime").filter(|text| *text != "null");
     let bad_request = |error: time::ParseError| Box::new(Status::bad_request(error.to_string()));
-    since_time.map(Time::parse).transpose().map_err(bad_request)?;
+    let since_time = since_time.map(Time::parse).transpose().map_err(bad_request)?;
     let tail_lines = query.number("tailLines")?;
     let limit_bytes = query.number("limitBytes")?;
 
@@ -215,13 +156,25 @@ fn check_log_options(pod: &str, query: &Query) -> Result<(), Refusal> {
     if query.all("stream").next().is_some() {
         errors.push(field::Error::forbidden(&Path::new("stream"), "may not be specified"));
     }
-    match errors.is_empty() {
-        true => Ok(()),
-        false => {
-            let kind = GroupKind::new("", "PodLogOptions");
-            Err(Box::new(Status::invalid(&kind, pod, &errors)))
-        }
+    if !errors.is_empty() {
+        let kind = GroupKind::new("", "PodLogOptions");
+        return Err(Box::new(Status::invalid(&kind, pod, &errors)));
     }
+    let mut options = Map::new();
+    let mut add = |field: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            options.insert(field.to_owned(), value);
+        }
+    };
+    add("container", query.get("container").map(Value::from));
+    for field in ["follow", "previous", "timestamps", "insecureSkipTLSVerifyBackend"] {
+        add(field, (query.flag(field) == Some(true)).then_some(Value::Bool(true)));
+    }
+    add("sinceSeconds", since_seconds.map(Value::from));
+    add("sinceTime", since_time.map(|time| time.to_string().into()));
+    add("tailLines", tail_lines.map(Value::from));
+    add("limitBytes", limit_bytes.map(Value::from));
+    Ok(options.into())
 }
 
 fn port(text: &str) -> Result<u16, Refusal> {
@@ -235,54 +188,3 @@ fn port(text: &str) -> Result<u16, Refusal> {
     let why = format!("cannot convert to []int32: strconv.ParseUint: parsing {text}: {why}");
     Err(Box::new(Status::bad_request(why)))
 }
-
-/// A proxy's name for where it leads: `name`, `name:port` or `scheme:name:port`.
-fn host<'a>(kind: &str, name: &'a str) -> Result<&'a str, Refusal> {
-    let parts: Vec<&str> = name.split(':').collect();
-    match parts[..] {
-        [host] | [host, _] | ["" | "http" | "https", host, _] if !host.is_empty() => Ok(host),
-        _ => {
-            let why = format!("invalid {kind} request {}", json::go_quote(name));
-            Err(Box::new(Status::bad_request(why)))
-        }
-    }
-}
-
-fn to_pod(pod: &Value) -> Refusal {
-    let address = pod["status"]["podIP"].as_str().unwrap_or_default();
-    let is_global = address.parse::<IpAddr>().is_ok_and(|address| {
-        let is_local = match address {
-            IpAddr::V4(address) => address.is_link_local() || address.is_broadcast(),
-            IpAddr::V6(address) => address.is_unicast_link_local(),
-        };
-        !is_local && !address.is_loopback() && !address.is_multicast() && !address.is_unspecified()
-    });
-    match is_global {
-        true => unreachable(address),
-        false => Box::new(Status::bad_request("address not allowed")),
-    }
-}
-
-fn to_service(store: &Store, namespace: &str, name: &str) -> Refusal {
-    let endpoints = store.get(&format!("/registry/services/endpoints/{namespace}/{name}"));
-    let Some(endpoints) = endpoints.and_then(|endpoints| index::object(&endpoints)) else {
-        return Box::new(Status::not_found(&GroupResource::new("", "services"), name));
-    };
-    let mut subsets = endpoints["subsets"].as_array().into_iter().flatten();
-    let addresses = subsets.find_map(|subset| subset["addresses"].as_array()?.first());
-    match addresses.and_then(|address| address["ip"].as_str()) {
-        Some(address) => unreachable(address),
-        None => {
-            let why = format!("no endpoints available for service {}", json::go_quote(name));
-            Box::new(Status::service_unavailable(why))
-        }
-    }
-}
-
-fn unreachable(host: &str) -> Refusal {
-    let why = format!("{host} cannot be reached: this server does not connect to nodes or pods");
-    Box::new(Status::service_unavailable(why))
-}
-
-#[cfg(test)]
-mod tests;

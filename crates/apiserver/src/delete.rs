@@ -99,12 +99,14 @@ impl Delete<'_> {
     pub(crate) async fn run(&self, name: &str) -> Result<Deleted, Refusal> {
         let key = self.resource.key(self.namespace, name);
         let outcome = Mutex::new(None);
-        let mut remove = false;
+        // As it was marked, once it is.
+        let mut marked = None;
         loop {
+            let remove = marked.is_some();
             let updated = self
                 .store
                 .update(&key, |current| {
-                    let (outcome, remove) = (&outcome, remove);
+                    let outcome = &outcome;
                     async move {
                         let (change, next) = self.step(name, current.as_ref(), remove).await?;
                         *outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
@@ -116,18 +118,21 @@ impl Delete<'_> {
             let next = outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
             let updated = match updated {
                 // Somebody else finished what was marked first.
-                Err(refusal) if remove && refusal.code == 404 => {
-                    return match next {
-                        Some(Next::Removed(object)) => Ok(self.removed(object)),
-                        _ => Err(refusal),
+                Err(refusal) if refusal.code == 404 => {
+                    return match (next, marked) {
+                        (Some(Next::Removed(object)), Some(_)) | (_, Some(object)) => {
+                            Ok(self.removed(object))
+                        }
+                        (_, None) => Err(refusal),
                     };
                 }
                 updated => updated?,
             };
             return Ok(match (updated, next.expect("a step was taken")) {
                 (_, Next::Answer(deleted)) => deleted,
-                (Updated::Put(_), Next::MarkedForRemoval) => {
-                    remove = true;
+                (Updated::Put(stored), Next::MarkedForRemoval(mut object)) => {
+                    index::set_resource_version(&mut object, stored.revision);
+                    marked = Some(object);
                     continue;
                 }
                 (Updated::Put(stored), _) => Deleted::Marked(stored),
@@ -183,7 +188,7 @@ impl Delete<'_> {
             }
             Verdict::Mark(mut object) => (self.put(&mut object).await?, Next::Marked),
             Verdict::MarkThenRemove(mut object) => {
-                (self.put(&mut object).await?, Next::MarkedForRemoval)
+                (self.put(&mut object).await?, Next::MarkedForRemoval(object))
             }
         })
     }
@@ -408,7 +413,7 @@ impl Delete<'_> {
 enum Next {
     Answer(Deleted),
     Marked,
-    MarkedForRemoval,
+    MarkedForRemoval(Value),
     Removed(Value),
 }
 

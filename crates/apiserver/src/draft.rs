@@ -116,7 +116,7 @@ pub(crate) fn decode(
             })?;
             Decoded { value, violations: Vec::new() }
         }
-        Media::Yaml if !yaml::is_json(body) => decode_yaml(body).map_err(|error| unread(&error))?,
+        Media::Yaml if !is_json(body) => decode_yaml(body).map_err(|error| unread(&error))?,
         _ => match expected.shape {
             Shape::Builtin(kind) => json::decode_shaped(body, builtin::shape(kind)),
             Shape::Custom(_) => json::decode(body),
@@ -132,6 +132,11 @@ pub(crate) fn decode(
     let (value, violations) = shape(expected, &found, value, violations)?;
     judge(&violations, &found, kind, validation, warnings)?;
     Ok(value)
+}
+
+/// Whether YAML is JSON, which has a reader of its own. A brace may also begin what only YAML has.
+pub(crate) fn is_json(body: &[u8]) -> bool {
+    yaml::is_json(body) && json::decode(body).is_ok()
 }
 
 /// Reads YAML, which is text.

@@ -12,7 +12,7 @@ pub mod bootstrap;
 pub mod catalog;
 mod component_status;
 mod conditions;
-mod connect;
+pub mod connect;
 mod crd;
 mod delete;
 mod deprecation;
@@ -41,6 +41,7 @@ mod pod_actions;
 mod query;
 pub mod read;
 mod refusal;
+mod relay;
 #[cfg(test)]
 mod replay;
 pub mod resource;

@@ -13,6 +13,7 @@ mod merge;
 mod model;
 mod operation;
 mod protobuf;
+mod upgrade;
 mod v2;
 mod v3;
 
@@ -46,6 +47,8 @@ pub struct OpenApi {
     told: Vec<Told>,
     v2: Document,
     custom: OnceLock<BTreeMap<String, V3>>,
+    /// Of servers that have only v2.
+    upgraded: OnceLock<BTreeMap<String, V3>>,
     index: OnceLock<Bytes>,
 }
 
@@ -59,11 +62,15 @@ pub(crate) struct Told {
     /// Which documents it has, by their paths, with their addresses.
     pub(crate) documents: BTreeMap<String, Value>,
     pub(crate) swagger: Option<Swagger>,
+    /// All of its OpenAPI v2, if it has no v3.
+    pub(crate) only_swagger: Option<Swagger>,
 }
 
 /// A document of OpenAPI v2. Equal to itself only: they are long.
 #[derive(Debug, Clone)]
 pub struct Swagger(pub Arc<Value>);
+
+impl Eq for Swagger {}
 
 impl PartialEq for Swagger {
     fn eq(&self, other: &Self) -> bool {
@@ -131,6 +138,7 @@ impl OpenApi {
             told: Vec::new(),
             v2: Document::default(),
             custom: OnceLock::new(),
+            upgraded: OnceLock::new(),
             index: OnceLock::new(),
         }
     }
@@ -209,7 +217,18 @@ impl OpenApi {
     }
 
     fn find(&self, path: &str) -> Option<&V3> {
-        BUILTIN.get(path).or_else(|| self.custom().get(path))
+        let own = || BUILTIN.get(path).or_else(|| self.custom().get(path));
+        self.upgraded().get(path).or_else(own)
+    }
+
+    fn upgraded(&self) -> &BTreeMap<String, V3> {
+        self.upgraded.get_or_init(|| {
+            let told = self.told.iter().filter_map(|told| {
+                let swagger = told.only_swagger.clone()?;
+                Some((told.version.clone(), Subject::Upgraded(swagger)))
+            });
+            of(told.collect())
+        })
     }
 
     fn custom(&self) -> &BTreeMap<String, V3> {
@@ -218,8 +237,8 @@ impl OpenApi {
 
     fn index(&self) -> Bytes {
         let make = || {
-            let mut entries: Vec<(&String, &V3)> = BUILTIN.iter().chain(self.custom()).collect();
-            entries.sort_by_key(|(path, _)| *path);
+            let mut entries: BTreeMap<&String, &V3> = BUILTIN.iter().chain(self.custom()).collect();
+            entries.extend(self.upgraded());
             let own = entries.into_iter().map(|(path, V3 { subject, document })| {
                 let hash = document.hash(|| v3::document(subject, &self.definitions));
                 (path.clone(), json!({"serverRelativeURL": relative_url(path, hash)}))

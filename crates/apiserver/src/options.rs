@@ -5,11 +5,11 @@ use kubewright_apimachinery::field::{Error, Path};
 use kubewright_apimachinery::gvk::{GroupKind, GroupResource, GroupVersion, GroupVersionKind};
 use kubewright_apimachinery::name::object_meta;
 use kubewright_apimachinery::status::Status;
-use kubewright_apimachinery::{apply, json, proto, yaml};
+use kubewright_apimachinery::{apply, json, proto};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::draft::{Media, decode_yaml, identity};
+use crate::draft::{Media, decode_yaml, identity, is_json};
 use crate::meta;
 use crate::query::Query;
 use crate::refusal::Refusal;
@@ -198,7 +198,7 @@ impl DeleteOptions {
         let bad = |why: String| Box::new(Status::bad_request(why));
         let tree = match media {
             Media::Protobuf => of_any_version(body).map_err(bad)?,
-            Media::Yaml if !yaml::is_json(body) => decode_yaml(body).map_err(bad)?.value,
+            Media::Yaml if !is_json(body) => decode_yaml(body).map_err(bad)?.value,
             // Upstream looks for the kind first, and fails there.
             _ => {
                 let unread = "couldn't get version/kind; json parse error";

@@ -29,7 +29,7 @@ use crate::index::Store;
 
 pub(crate) use error::CallError;
 pub use tls::Identity;
-pub(crate) use tls::Trust;
+pub(crate) use tls::{Config as Security, Trust};
 pub(crate) use wire::Answer;
 
 use error::Cause;
@@ -89,6 +89,26 @@ impl Line {
         let security = Some(tls::Config::new(trust, own));
         let (path, idle) = ("/".to_owned(), Arc::default());
         Line { store, place, authority, path, security, name, idle }
+    }
+
+    /// Leads to a host, in the clear without security.
+    pub(crate) fn to_host(
+        store: Store,
+        host: String,
+        port: u16,
+        security: Option<Security>,
+    ) -> Self {
+        let authority = join(&host, port);
+        let place = Place::Host { host, port };
+        Line {
+            store,
+            place,
+            authority,
+            path: "/".to_owned(),
+            security,
+            name: None,
+            idle: Arc::default(),
+        }
     }
 
     /// Leads to where the `clientConfig` of a webhook says.
@@ -152,7 +172,7 @@ impl Line {
     }
 
     /// The URL of a target.
-    fn url(&self, target: &Uri) -> String {
+    pub(crate) fn url(&self, target: &Uri) -> String {
         let scheme = if self.security.is_some() { "https" } else { "http" };
         format!("{scheme}://{}{target}", self.authority)
     }

@@ -11,7 +11,9 @@ pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
     pub(crate) fn parse(query: Option<&str>) -> Self {
-        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        // Go passes over what has a semicolon, which once stood between pairs.
+        let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.contains(';'));
+        let pairs = pairs.flat_map(|pair| form_urlencoded::parse(pair.as_bytes()));
         Query(pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect())
     }
 

@@ -31,9 +31,19 @@ pub(crate) fn of(resource: &Resource, object: &Value) -> Result<Value, Refusal> 
     scale.map_err(|error| Box::new(Status::internal_error(error)))
 }
 
-/// The scale of an object, with the managed fields that concern it.
+/// Stands for a number of replicas that nobody has given yet, as upstream has it.
+const NO_REPLICAS: i64 = i32::MIN as i64;
+
+/// The scale of an object that is to change, with the managed fields that concern it.
 fn with_managers(resource: &Resource, object: &Value) -> Result<Value, Refusal> {
-    let mut scale = of(resource, object)?;
+    let mut scale = match &resource.origin {
+        Origin::Builtin(_) => of(resource, object)?,
+        Origin::Custom(_) => {
+            let paths = custom_paths(resource);
+            scale::of_custom_or(object, &paths, NO_REPLICAS)
+                .map_err(|error| Box::new(Status::internal_error(error)))?
+        }
+    };
     let managed = apply::scale_from_parent(managed_fields(object), &replicas_paths(resource))
         .map_err(|error| Box::new(Status::internal_error(error)))?;
     if !managed.is_empty() {
@@ -87,13 +97,20 @@ impl View for Through<'_> {
     }
 
     fn put(&self, write: &Write<'_>, live: &Value, revised: &Value) -> Result<Value, Refusal> {
-        check(revised)?;
         let replicas = revised["spec"]["replicas"].as_i64().unwrap_or_default();
         let mut object = live.clone();
         match &write.resource.origin {
-            Origin::Builtin(_) => object["spec"]["replicas"] = replicas.into(),
+            Origin::Builtin(_) => {
+                check(revised)?;
+                object["spec"]["replicas"] = replicas.into();
+            }
+            // Whether the number makes sense is judged with the object that it is in.
             Origin::Custom(_) => {
                 let path = custom_paths(write.resource).spec_replicas;
+                if replicas == NO_REPLICAS {
+                    let why = format!("the spec replicas field {path:?} cannot be empty");
+                    return Err(Box::new(Status::bad_request(why)));
+                }
                 scale::set_replicas(&mut object, &path, replicas)
                     .map_err(|error| Box::new(Status::internal_error(error)))?;
             }

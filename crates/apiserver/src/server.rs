@@ -19,6 +19,7 @@ use futures::FutureExt as _;
 use http::header::X_CONTENT_TYPE_OPTIONS;
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use jiff::Timestamp;
 use kubewright_apimachinery::status::Status;
@@ -35,6 +36,7 @@ use crate::authz::{self, Authorizer, Decision};
 use crate::begin;
 use crate::body::Body;
 use crate::catalog::Catalog;
+use crate::connect::{self, Kubelets};
 use crate::crd::{self, Shelf};
 use crate::delete::{Delete, Whose};
 use crate::discovery;
@@ -59,6 +61,9 @@ use crate::user::User;
 use crate::warnings::Warnings;
 use crate::write::{Revise, Write};
 
+/// The body of a request, as it comes.
+type Sent = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
 /// What a request may bring.
 const BODY_BYTES_MAX: usize = 3 << 20;
 
@@ -80,6 +85,8 @@ pub struct Settings {
     pub node_ports: RangeInclusive<u16>,
     /// Who this server is to those behind it, which believe it who asks.
     pub identity: Option<aggregate::Identity>,
+    /// How nodes are reached.
+    pub kubelets: connect::Access,
     /// Ends watches, so that the server can stop.
     pub shutdown: CancellationToken,
     /// Is told of requests. To be run by whoever made it.
@@ -103,6 +110,7 @@ pub(crate) struct Inner {
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) encoder: Encoder,
     pub(crate) services: Services,
+    pub(crate) kubelets: Kubelets,
     /// Where clients reach the server.
     pub(crate) address: String,
     /// The lease that says that this server lives.
@@ -144,6 +152,7 @@ impl Server {
         Server(Arc::new(Inner {
             health: Health::default(),
             services,
+            kubelets: Kubelets::new(settings.kubelets),
             address,
             identity: OnceLock::new(),
             shutdown: settings.shutdown,
@@ -263,7 +272,7 @@ impl Inner {
             Target::Path { .. } => self.document(&authorized, observed).await,
             Target::Resource(target) => {
                 let target = target.clone();
-                let body = Box::pin(read(body));
+                let body = Sent::new(body.map_err(Into::into));
                 let answered = self.resource(&authorized, &target, body, accept, observed).await;
                 let mut response = match answered {
                     Ok(response) => response,

@@ -78,6 +78,7 @@ impl Resource {
             if !is_json {
                 builtin::forget_empty(origin.hub.ty(), object);
             }
+            builtin::arrange(origin.hub.ty(), object);
         }
     }
 

@@ -386,7 +386,10 @@ impl Write<'_> {
         let Some(current) = current else {
             let creates = revise.creates() || (resource.create_on_update() && self.part.is_none());
             return match creates && self.part.is_none() {
-                true => self.decide_create(revise, attempt).await,
+                true => {
+                    self.check_uid(key, &Value::Null, revise)?;
+                    self.decide_create(revise, attempt).await
+                }
                 false => Err(self.not_found()),
             };
         };

@@ -54,8 +54,17 @@ pub(crate) fn processor_time_of(pid: u32) -> Result<Duration> {
 
 /// The memory of a process that is in RAM.
 pub(crate) fn resident_bytes(pid: u32) -> Result<u64> {
+    status_bytes(pid, "VmRSS:")
+}
+
+/// The most that it ever was.
+pub(crate) fn peak_bytes(pid: u32) -> Result<u64> {
+    status_bytes(pid, "VmHWM:")
+}
+
+fn status_bytes(pid: u32, field: &str) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).context("read the status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
     let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
     Ok(kilobytes.context("read the resident size")? * 1024)
 }

@@ -1,10 +1,10 @@
 //! The server, measured: ours and upstream's in turns, under the same load from the same clients.
 
 mod bare;
-mod client;
-mod load;
+pub(crate) mod client;
+pub(crate) mod load;
 mod rules;
-mod site;
+pub(crate) mod site;
 mod starts;
 
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum};
 use tempfile::TempDir;
 
 use self::load::Speed;
-use self::site::Site;
+use self::site::{Nodes, Site};
 use crate::table::{Table, count, median, ratio};
 use crate::{machine, peer};
 
@@ -73,6 +73,7 @@ struct Figures {
 #[derive(Clone, Copy)]
 struct Floor {
     reads: Speed,
+    list: f64,
     first_start: f64,
     start: f64,
 }
@@ -80,10 +81,7 @@ struct Floor {
 pub(crate) fn run(arguments: Arguments) -> Result<()> {
     let runtime = tokio::runtime::Runtime::new().context("start a runtime")?;
     let scratch = crate::store::scratch(arguments.dir.as_deref())?;
-    let ours = match &arguments.kubewright {
-        Some(path) => path.clone(),
-        None => std::env::current_exe().context("find this program")?.with_file_name("kubewright"),
-    };
+    let ours = site::program(arguments.kubewright.as_deref())?;
     let upstream = peer::assets(arguments.upstream.as_deref())
         .filter(|assets| assets.join("kube-apiserver").exists());
     println!("Measured on {}.", machine::describe(scratch.path())?);
@@ -122,13 +120,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
 
 async fn measure_ours(binary: &Path, scratch: &Path, duration: Duration) -> Result<Figures> {
     let dir = crate::store::directory(scratch)?;
-    let (site, start) = Site::ours(binary, dir.path()).await?;
+    let (site, start) = Site::ours(binary, dir.path(), Nodes::None).await?;
     let mut figures = measure(&site, duration).await?;
     figures.start = start.as_secs_f64();
     drop(site);
     let dir = crate::store::directory(scratch)?;
     for _ in 0..2 {
-        let (site, again) = Site::ours(binary, dir.path()).await?;
+        let (site, again) = Site::ours(binary, dir.path(), Nodes::None).await?;
         site.stop()?;
         figures.restart = Some(again.as_secs_f64());
     }
@@ -166,8 +164,9 @@ async fn floor(scratch: &Path, duration: Duration) -> Result<Floor> {
     let dir: TempDir = crate::store::directory(scratch)?;
     let site = Site::bare(dir.path()).await?;
     let reads = load::reads(&site, duration).await?;
+    let list = load::list(&site, false).await?.as_secs_f64();
     let (first_start, start) = starts::measure()?;
-    Ok(Floor { reads, first_start, start })
+    Ok(Floor { reads, list, first_start, start })
 }
 
 /// One line of the comparison.
@@ -215,6 +214,12 @@ fn comparison(ours: &[Figures], upstream: &[Figures], floors: &[Floor]) -> Strin
     alone("reads from a bare hyper server, /s", bare, count, share, "≥ 50 %");
     let cpu = floor(|floor| floor.reads.processor);
     alone("its CPU per read", cpu, microseconds, "–".to_owned(), "");
+    let list = floor(|floor| floor.list);
+    let share = match (over(ours, |round| round.list), list) {
+        (Some(mine), Some(bare)) => format!("ours takes {:.1} times that", mine / bare),
+        _ => "–".to_owned(),
+    };
+    alone("the same list from it", list, milliseconds, share, "");
     let restart = match ours {
         [] => None,
         rounds => {

@@ -10,6 +10,8 @@ use kubewright_cluster::control::{self, Command};
 use kubewright_cluster::home::{DEFAULT_NAME, Found, Hold, Home, check_name};
 use kubewright_cluster::run;
 
+use crate::up::runtime;
+
 /// Which cluster is meant.
 #[derive(clap::Args)]
 pub(crate) struct Which {
@@ -89,7 +91,7 @@ pub(crate) fn down(args: &DownArgs) -> Result<ExitCode> {
             .with_context(|| format!("stop the cluster; its process is {}", record.pid))?;
         Hold::wait(&home.dir(name)?)?;
     }
-    run::clear(&home, &record, args.delete)?;
+    runtime()?.block_on(run::clear(&home, &record, args.delete))?;
     match (running, args.delete) {
         (true, false) => say!("cluster {name:?} has stopped"),
         (false, false) => say!("cluster {name:?} was not running"),
@@ -177,7 +179,7 @@ pub(crate) fn home() -> Result<Home> {
         .context("find a place for clusters: set HOME or XDG_DATA_HOME")
 }
 
-fn find(home: &Home, name: &str) -> Result<Found> {
+pub(crate) fn find(home: &Home, name: &str) -> Result<Found> {
     home.find(name)?
         .ok_or_else(|| anyhow!("there is no cluster {name:?}: `kubewright clusters` lists them"))
 }

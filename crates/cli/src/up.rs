@@ -1,5 +1,6 @@
 //! `kubewright up`: a cluster on this machine, in the foreground or on its own.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -46,9 +47,17 @@ pub(crate) struct Args {
     /// The key of that certificate.
     #[arg(long, value_name = "FILE", requires = "etcd_certfile")]
     etcd_keyfile: Option<PathBuf>,
-    /// What runs pods. Nothing does yet.
-    #[arg(long, value_parser = parse_node, default_value = "none")]
+    /// What runs pods: `fake` has them live and end, and runs nothing; with `process` their
+    /// containers are processes of this machine; `cri=SOCKET` is a container runtime, such as
+    /// containerd; with `none` they wait for a scheduler and nodes of somebody else.
+    #[arg(long, value_parser = parse_node, default_value = "fake")]
     node: Node,
+    /// How many nodes there are with `--node fake`; otherwise it is this machine.
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    nodes: usize,
+    /// Where Ingresses are served on 127.0.0.1 if pods run: 8080; 0 is any port that is free.
+    #[arg(long, value_name = "PORT")]
+    ingress_port: Option<u16>,
     /// Which controllers run, as kube-controller-manager takes them: `*` is all, `-NAME` not this
     /// one, `NAME` only those named, and an empty list none.
     #[arg(long, value_name = "LIST", value_parser = parse_controllers, default_value = "*")]
@@ -90,6 +99,9 @@ enum Store {
 
 #[derive(Clone)]
 enum Node {
+    Fake,
+    Process,
+    Cri(PathBuf),
     None,
 }
 
@@ -108,6 +120,7 @@ pub(crate) fn run(args: &Args, started: Instant) -> Result<ExitCode> {
     if args.detach {
         // What is wrong with it is told here, not by a process that nobody sees.
         audit(args)?;
+        node(args)?;
         return detach(args);
     }
     if args.detached {
@@ -116,7 +129,6 @@ pub(crate) fn run(args: &Args, started: Instant) -> Result<ExitCode> {
     log(args.verbose);
     keep_pages_small();
     let options = options(args)?;
-    let Node::None = args.node;
     runtime()?.block_on(run::run(options, |record| {
         let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let ready = Ready { record: record.clone(), ms };
@@ -198,6 +210,9 @@ fn tell(ready: &Ready, output: Output) {
             if let Some(path) = &record.kubeconfig {
                 say!("  kubeconfig  {}, context {:?}", path.display(), record.name);
             }
+            if let Some(url) = &record.ingress {
+                say!("  Ingresses   {url}");
+            }
         }
     }
     // Whoever waits for the line waits in another process.
@@ -206,7 +221,11 @@ fn tell(ready: &Ready, output: Output) {
 
 pub(crate) fn log(verbose: bool) {
     // `kubewright::request` is one line for each request.
-    let usual = if verbose { "info" } else { "warn" };
+    log_at(if verbose { "info" } else { "warn" });
+}
+
+/// Logs to standard error, at these levels unless a variable says otherwise.
+pub(crate) fn log_at(usual: &str) {
     let filter = EnvFilter::try_from_env("KUBEWRIGHT_LOG").unwrap_or_else(|_| usual.into());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
 }
@@ -247,10 +266,50 @@ fn options(args: &Args) -> Result<Options> {
         home: home()?,
         port: args.port,
         keep,
-        kubeconfig,
+        kubeconfig: Some(kubeconfig),
         controllers: args.controllers.clone(),
+        node: node(args)?,
+        ingress_port: args.ingress_port,
         audit: audit(args)?,
     })
+}
+
+fn node(args: &Args) -> Result<run::Node> {
+    let runs = match &args.node {
+        Node::Fake => run::Node::Fake(args.nodes),
+        Node::None => run::Node::None,
+        Node::Process => run::Node::Process { shim: shim()? },
+        Node::Cri(socket) => run::Node::Cri { socket: find_socket(socket)? },
+    };
+    let is_machine = matches!(runs, run::Node::Process { .. } | run::Node::Cri { .. });
+    match args.ingress_port {
+        Some(_) if !is_machine => {
+            bail!("--ingress-port is for --node process and cri: nothing runs here")
+        }
+        _ if is_machine && args.nodes != 1 => {
+            bail!("--nodes is for --node fake: this is one machine")
+        }
+        _ => Ok(runs),
+    }
+}
+
+/// Where a container runtime listens, wherever this is asked from.
+fn find_socket(socket: &Path) -> Result<PathBuf> {
+    let socket = std::path::absolute(socket).context("find the container runtime")?;
+    if !socket.exists() {
+        bail!(
+            "there is no container runtime at {}: start one, or give its socket as --node \
+             cri=SOCKET (containerd's is usually /run/containerd/containerd.sock)",
+            socket.display()
+        );
+    }
+    Ok(socket)
+}
+
+/// The command of this program that stands over a process.
+pub(crate) fn shim() -> Result<Vec<OsString>> {
+    let program = std::env::current_exe().context("find this program")?;
+    Ok(vec![program.into(), "shim".into()])
 }
 
 fn audit(args: &Args) -> Result<Option<audit::Config>> {
@@ -319,17 +378,18 @@ fn controllers_help() -> String {
     )
 }
 
-fn parse_controllers(list: &str) -> Result<Names, String> {
+pub(crate) fn parse_controllers(list: &str) -> Result<Names, String> {
     Names::parse(list).map_err(|error| format!("{error}: there are {}", NAMES.join(", ")))
 }
 
 fn parse_node(text: &str) -> Result<Node, String> {
     match text {
+        "fake" => Ok(Node::Fake),
+        "process" => Ok(Node::Process),
         "none" => Ok(Node::None),
-        "fake" | "process" => Err(NO_NODES.to_owned()),
-        cri if cri.starts_with("cri=") => Err(NO_NODES.to_owned()),
-        _ => Err("use `none`".to_owned()),
+        _ => match text.strip_prefix("cri=").filter(|socket| !socket.is_empty()) {
+            Some(socket) => Ok(Node::Cri(socket.strip_prefix("unix://").unwrap_or(socket).into())),
+            None => Err("use `fake`, `process`, `cri=SOCKET` or `none`".to_owned()),
+        },
     }
 }
-
-const NO_NODES: &str = "nodes are not there yet: leave it out, or use `none`";

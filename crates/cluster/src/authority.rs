@@ -1,5 +1,7 @@
 //! Keys, and certificates that one key signs for another.
 
+mod signing;
+
 use std::net::IpAddr;
 use std::str::FromStr as _;
 use std::time::Duration;
@@ -22,10 +24,15 @@ use x509_cert::ext::pkix::{
 use x509_cert::ext::{Extension, ToExtension as _};
 use x509_cert::name::Name;
 use x509_cert::serial_number::SerialNumber;
-use x509_cert::spki::{EncodePublicKey as _, SubjectPublicKeyInfo, SubjectPublicKeyInfoRef};
+use x509_cert::spki::{
+    EncodePublicKey as _, SubjectPublicKeyInfo, SubjectPublicKeyInfoOwned, SubjectPublicKeyInfoRef,
+};
 use x509_cert::time::{Time, Validity};
 
+pub(crate) use signing::Signing;
+
 use crate::key::{Key, Signature};
+use signing::Requested;
 
 /// As kubeadm has it: authorities last ten years, what they sign lasts one.
 const AUTHORITY_LIFETIME: Duration = Duration::from_hours(10 * 365 * 24);
@@ -46,6 +53,8 @@ pub struct Pair {
 pub(crate) struct Authority {
     key: Key,
     name: Name,
+    /// When it ends, since the Unix epoch.
+    until: Duration,
     pub(crate) pair: Pair,
 }
 
@@ -56,6 +65,8 @@ pub(crate) enum Purpose {
     /// Serves at these addresses and names.
     Server(Vec<Subject>),
     Client,
+    /// Whatever somebody has asked for and may have.
+    Requested(Requested),
 }
 
 /// Where a server is found.
@@ -78,8 +89,9 @@ impl Authority {
         let name = Name::from_str(&format!("CN={common_name}")).context("name an authority")?;
         let profile =
             Profile { subject: name.clone(), issuer: name.clone(), purpose: Purpose::Authority };
-        let pair = sign(profile, &key, &key, now)?;
-        Ok(Authority { key, name, pair })
+        let until = now + AUTHORITY_LIFETIME;
+        let pair = sign(profile, &key, &key, now, until)?;
+        Ok(Authority { key, name, until, pair })
     }
 
     /// One that was made before.
@@ -87,15 +99,17 @@ impl Authority {
         let key = Key::from_pem(&pair.key).context("read the authority's key")?;
         let certificate =
             Certificate::from_pem(&pair.certificate).context("read the authority's certificate")?;
-        let name = certificate.tbs_certificate().subject().clone();
-        Ok(Authority { key, name, pair })
+        let tbs = certificate.tbs_certificate();
+        let (name, until) = (tbs.subject().clone(), tbs.validity().not_after.to_unix_duration());
+        Ok(Authority { key, name, until, pair })
     }
 
     /// `subject` is a distinguished name, such as `CN=alice,O=dev`.
     pub(crate) fn issue(&self, subject: &str, purpose: Purpose, now: Duration) -> Result<Pair> {
         let key = Key::generate()?;
         let subject = Name::from_str(subject).context("name the subject")?;
-        sign(Profile { subject, issuer: self.name.clone(), purpose }, &key, &self.key, now)
+        let profile = Profile { subject, issuer: self.name.clone(), purpose };
+        sign(profile, &key, &self.key, now, now + LIFETIME)
     }
 
     /// Whether a certificate of this authority's may be kept: it is for this purpose, and will do
@@ -107,7 +121,7 @@ impl Authority {
         let fits = match purpose {
             Purpose::Server(subjects) => names(&certificate)
                 .is_some_and(|names| subjects.iter().all(|subject| names.contains(subject))),
-            Purpose::Authority | Purpose::Client => true,
+            Purpose::Authority | Purpose::Client | Purpose::Requested(_) => true,
         };
         // A crash may have left a new certificate beside an old key.
         let belongs = Key::from_pem(&pair.key)
@@ -145,11 +159,27 @@ fn names(certificate: &Certificate) -> Option<Vec<Subject>> {
     Some(names.0.iter().filter_map(subject).collect())
 }
 
-fn sign(profile: Profile, key: &Key, issuer_key: &Key, now: Duration) -> Result<Pair> {
-    let lifetime = match profile.purpose {
-        Purpose::Authority => AUTHORITY_LIFETIME,
-        Purpose::Server(_) | Purpose::Client => LIFETIME,
-    };
+fn sign(
+    profile: Profile,
+    key: &Key,
+    issuer_key: &Key,
+    now: Duration,
+    until: Duration,
+) -> Result<Pair> {
+    let public = SubjectPublicKeyInfo::from_key(&key.public()?).context("encode a key")?;
+    Ok(Pair {
+        certificate: certificate(profile, public, issuer_key, now, until)?,
+        key: key.to_pem()?,
+    })
+}
+
+fn certificate(
+    profile: Profile,
+    public: SubjectPublicKeyInfoOwned,
+    issuer_key: &Key,
+    now: Duration,
+    until: Duration,
+) -> Result<String> {
     let time = |since_epoch: Duration| {
         // Fractions of a second have no place in a certificate.
         let seconds = Duration::from_secs(since_epoch.as_secs());
@@ -157,13 +187,12 @@ fn sign(profile: Profile, key: &Key, issuer_key: &Key, now: Duration) -> Result<
     };
     let validity = Validity::new(
         time(now.saturating_sub(BACKDATED)).context("date a certificate")?,
-        time(now + lifetime).context("date a certificate")?,
+        time(until).context("date a certificate")?,
     );
     // A small first byte keeps the number positive.
     let mut serial = [1; 16];
     aws_lc_rs::rand::fill(&mut serial[1..]).map_err(|_| anyhow!("make a serial number"))?;
-    let public = SubjectPublicKeyInfo::from_key(&key.public()?).context("encode a key")?;
-    let certificate = CertificateBuilder::new(
+    CertificateBuilder::new(
         profile,
         SerialNumber::new(&serial).context("make a serial number")?,
         validity,
@@ -172,8 +201,7 @@ fn sign(profile: Profile, key: &Key, issuer_key: &Key, now: Duration) -> Result<
     .and_then(|builder| builder.build::<_, Signature>(issuer_key))
     .context("sign a certificate")?
     .to_pem(LineEnding::LF)
-    .context("encode a certificate")?;
-    Ok(Pair { key: key.to_pem()?, certificate })
+    .context("encode a certificate")
 }
 
 impl BuilderProfile for Profile {
@@ -195,11 +223,14 @@ impl BuilderProfile for Profile {
         let is_authority = self.purpose == Purpose::Authority;
         let constraints = BasicConstraints { ca: is_authority, path_len_constraint: None };
         extensions.push(constraints.to_extension(&self.subject, &extensions)?);
-        let usage = match self.purpose {
-            Purpose::Authority => KeyUsages::DigitalSignature | KeyUsages::KeyCertSign,
-            Purpose::Server(_) | Purpose::Client => KeyUsages::DigitalSignature.into(),
+        let usage = match &self.purpose {
+            Purpose::Authority => KeyUsage(KeyUsages::DigitalSignature | KeyUsages::KeyCertSign),
+            Purpose::Server(_) | Purpose::Client => KeyUsage(KeyUsages::DigitalSignature.into()),
+            Purpose::Requested(requested) => requested.usage,
         };
-        extensions.push(KeyUsage(usage).to_extension(&self.subject, &extensions)?);
+        if !usage.0.is_empty() {
+            extensions.push(usage.to_extension(&self.subject, &extensions)?);
+        }
         // Strict verifiers, Python's among them, want certificates to name their keys.
         if is_authority {
             let own = SubjectKeyIdentifier::try_from(public)?;
@@ -208,20 +239,26 @@ impl BuilderProfile for Profile {
         }
         let issuer = AuthorityKeyIdentifier::try_from(issuer_public)?;
         extensions.push(issuer.to_extension(&self.subject, &extensions)?);
-        let (extended, subjects) = match &self.purpose {
-            Purpose::Server(subjects) => (ID_KP_SERVER_AUTH, subjects.as_slice()),
-            Purpose::Authority | Purpose::Client => (ID_KP_CLIENT_AUTH, &[][..]),
+        let name = |subject: &Subject| {
+            Ok(match subject {
+                Subject::Address(address) => GeneralName::from(*address),
+                Subject::Name(name) => GeneralName::DnsName(Ia5String::new(name)?),
+            })
         };
-        let extended = ExtendedKeyUsage(vec![extended]);
-        extensions.push(extended.to_extension(&self.subject, &extensions)?);
-        if !subjects.is_empty() {
-            let name = |subject: &Subject| {
-                Ok(match subject {
-                    Subject::Address(address) => GeneralName::from(*address),
-                    Subject::Name(name) => GeneralName::DnsName(Ia5String::new(name)?),
-                })
-            };
-            let names = subjects.iter().map(name).collect::<x509_cert::builder::Result<_>>()?;
+        let (extended, names) = match &self.purpose {
+            Purpose::Authority | Purpose::Client => (vec![ID_KP_CLIENT_AUTH], Vec::new()),
+            Purpose::Server(subjects) => {
+                let names = subjects.iter().map(name);
+                let names = names.collect::<x509_cert::builder::Result<_>>()?;
+                (vec![ID_KP_SERVER_AUTH], names)
+            }
+            Purpose::Requested(it) => (it.extended.clone(), it.names.clone()),
+        };
+        if !extended.is_empty() {
+            let extended = ExtendedKeyUsage(extended);
+            extensions.push(extended.to_extension(&self.subject, &extensions)?);
+        }
+        if !names.is_empty() {
             extensions.push(SubjectAltName(names).to_extension(&self.subject, &extensions)?);
         }
         Ok(extensions)

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kubewright::Cache;
 use kubewright_apiserver::admission::PluginSet;
 use kubewright_apiserver::aggregate::Identity;
 use kubewright_apiserver::audit;
@@ -17,6 +18,7 @@ use kubewright_apiserver::authn::key::{KeyError, SigningKey, VerifyingKey};
 use kubewright_apiserver::authn::token::Issuer;
 use kubewright_apiserver::authn::{self, Authenticator, StaticTokens, Verifier};
 use kubewright_apiserver::authz::{Authorizer, Mode};
+use kubewright_apiserver::connect;
 use kubewright_apiserver::edge::{
     self, Authorities, Certificates, Limits, PairError, Tls, TlsError,
 };
@@ -31,7 +33,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::authority::{self, Authority};
+use crate::authority::{self, Authority, Signing};
+use crate::nodes::{self, Nodes, NodesError, Surroundings};
 use crate::{Clock, Pair, Pki};
 
 /// What a cluster says of its place that can only be reached from inside.
@@ -47,6 +50,8 @@ pub struct Config {
     pub listen: Option<Listen>,
     pub clock: Clock,
     pub controllers: controllers::Names,
+    /// None for a cluster whose pods wait for somebody else's scheduler and nodes.
+    pub nodes: Option<Nodes>,
     /// None for no audit log.
     pub audit: Option<audit::Config>,
     pub terms: Terms,
@@ -73,6 +78,8 @@ pub struct Terms {
     pub node_ports: RangeInclusive<u16>,
     /// Where others reach the server, if not where it listens.
     pub advertised: Option<IpAddr>,
+    /// How nodes are reached, but for [`Credentials::kubelet_client`].
+    pub kubelets: connect::Access,
 }
 
 /// Where objects are.
@@ -102,6 +109,10 @@ pub struct Credentials {
     /// Signs the tokens of service accounts.
     pub service_account_key: String,
     pub front_proxy: Option<FrontProxy>,
+    /// This server, to nodes.
+    pub kubelet_client: Option<Pair>,
+    /// Signs requests for certificates in the cluster; none where another process has its key.
+    pub authority: Option<Pair>,
 }
 
 /// Who may say in headers on whose behalf it speaks, to this server and to those behind it.
@@ -139,6 +150,8 @@ pub enum StartError {
     Listen(#[source] io::Error),
     #[error("write the audit log")]
     Audit(#[source] audit::OpenError),
+    #[error("have nodes")]
+    Nodes(#[from] NodesError),
 }
 
 /// A running cluster. Dropping it ends it in the middle of whatever it does; [`Cluster::shutdown`]
@@ -162,7 +175,8 @@ pub struct Cluster {
 impl Cluster {
     /// Returns when the cluster answers.
     pub async fn start(config: Config) -> Result<Self, StartError> {
-        let Config { storage, listen, clock, controllers: names, audit, terms } = config;
+        let Config { storage, listen, clock, controllers: names, nodes, audit, terms } = config;
+        let is_on_disk = matches!(storage, Storage::Embedded(_));
         // One thread waits for the disk while this one reads tables.
         let (store, ()) = tokio::join!(open(storage, clock), async { Server::prepare() });
         let store = store?;
@@ -191,30 +205,54 @@ impl Cluster {
         let networks = terms.service_cidrs.clone();
         let credentials = listen.as_ref().map(|listen| &listen.credentials);
         let front_proxy = credentials.and_then(|credentials| credentials.front_proxy.as_ref());
-        let keys = Keys { token: &key, front_proxy };
+        let kubelet_client =
+            credentials.and_then(|credentials| credentials.kubelet_client.as_ref());
+        let keys = Keys { token: &key, front_proxy, kubelet_client };
         let server = server(&store, address, terms, keys, &shutdown, log, companions)?;
         begin(&server, clock, address, &networks, credentials).await?;
 
         let mut work = JoinSet::new();
         let (working, stop) = (server.clone(), shutdown.clone());
         work.spawn(async move { working.run(stop).await });
+        let authority = match &listen {
+            Some(listen) => listen.credentials.authority.clone().map(Authority::from_pair),
+            // Nobody is known by what it signs, but whoever waits for that gets it.
+            None => Some(Authority::new("kubewright", clock.now())),
+        };
+        let authority = authority.transpose().map_err(StartError::Keys)?;
         let root_ca_pem = match &listen {
-            Some(listen) => listen.credentials.root_ca.clone(),
-            // It certifies nothing, but whoever waits for it in a namespace finds it.
-            None => {
-                let authority = Authority::new("kubewright", clock.now());
-                authority.map_err(StartError::Keys)?.pair.certificate
-            }
+            Some(listen) => Some(listen.credentials.root_ca.clone()),
+            None => authority.as_ref().map(|authority| authority.pair.certificate.clone()),
         };
         let config = controllers::Config {
             names,
-            root_ca_pem: Some(root_ca_pem),
-            now: Arc::new(move || timestamp(clock)),
+            root_ca_pem,
+            clock: kubewright::Clock::new(move || timestamp(clock)),
+            local_volumes: nodes.as_ref().map(|nodes| nodes.volumes.clone()),
+            signer: authority.map(|authority| -> controllers::SharedSigner {
+                Arc::new(Signing::new(authority, clock))
+            }),
+            // Nodes of ours are this machine.
+            load_balancer: nodes.as_ref().map(|_| controllers::Address::Ip(nodes::ADDRESS)),
         };
         let stop_controllers = CancellationToken::new();
         let mut controllers = JoinSet::new();
         let clients = clients(&server);
-        controllers.spawn(controllers::run(clients, config, stop_controllers.clone()));
+        let (cache, informing) = Cache::new(clients.informers());
+        controllers.spawn(informing);
+        if let Some(nodes) = nodes {
+            let around = Surroundings {
+                server: &server,
+                cache: &cache,
+                place: listen.as_ref().map(|listen| (address, &listen.credentials)),
+                clock: config.clock.clone(),
+            };
+            controllers.spawn(nodes.start(around, stop_controllers.clone()).await?);
+        } else if is_on_disk {
+            // Nodes that were killed could not say goodbye.
+            controllers.spawn(nodes::withdraw(&server));
+        }
+        controllers.spawn(controllers::run(clients, cache, config, stop_controllers.clone()));
         let mut listener = JoinSet::new();
         if let Some(Listen { listener: socket, credentials, limits }) = listen {
             let Credentials { server: own, client_ca, front_proxy, .. } = credentials;
@@ -320,6 +358,7 @@ struct Keys<'a> {
     /// Signs the tokens of service accounts.
     token: &'a str,
     front_proxy: Option<&'a FrontProxy>,
+    kubelet_client: Option<&'a Pair>,
 }
 
 fn server(
@@ -331,7 +370,7 @@ fn server(
     audit: Option<audit::Log>,
     companions: Vec<&'static str>,
 ) -> Result<Server, StartError> {
-    let Keys { token, front_proxy } = keys;
+    let Keys { token, front_proxy, kubelet_client } = keys;
     let key = SigningKey::from_pem(token.as_bytes()).map_err(StartError::TokenKey)?;
     let Terms { issuers, audiences, token_keys, .. } = terms;
     let audiences = if audiences.is_empty() { issuers.clone() } else { audiences };
@@ -349,10 +388,12 @@ fn server(
         group_headers: proxy.group_headers.clone(),
         extra_prefixes: proxy.extra_prefixes.clone(),
     });
-    let identity = front_proxy.and_then(|proxy| proxy.client.as_ref()).map(|pair| Identity {
+    let identity = |pair: &Pair| Identity {
         certificate: pair.certificate.clone().into_bytes(),
         key: pair.key.clone().into_bytes(),
-    });
+    };
+    let kubelets = connect::Access { identity: kubelet_client.map(identity), ..terms.kubelets };
+    let identity = front_proxy.and_then(|proxy| proxy.client.as_ref()).map(identity);
     let issuer = Issuer { url, audiences, key };
     Ok(Server::new(Settings {
         store: store.clone(),
@@ -365,6 +406,7 @@ fn server(
         shutdown: shutdown.clone(),
         audit,
         identity,
+        kubelets,
         companions,
     }))
 }
@@ -430,6 +472,11 @@ impl Default for Terms {
             service_cidrs: vec![SERVICE_CIDR.to_owned()],
             node_ports: NODE_PORTS,
             advertised: None,
+            kubelets: connect::Access {
+                // As kubeadm has it. Names of nodes need not be known to this machine.
+                address_types: ["InternalIP", "ExternalIP", "Hostname"].map(str::to_owned).into(),
+                ..connect::Access::default()
+            },
         }
     }
 }
@@ -440,7 +487,7 @@ impl From<Pki> for Credentials {
         Credentials {
             server: pki.server,
             client_ca: Some(pki.ca.certificate.clone()),
-            root_ca: pki.ca.certificate,
+            root_ca: pki.ca.certificate.clone(),
             service_account_key: pki.service_account_key,
             front_proxy: Some(FrontProxy {
                 ca: pki.front_proxy_ca.certificate,
@@ -451,6 +498,8 @@ impl From<Pki> for Credentials {
                 group_headers: list("X-Remote-Group"),
                 extra_prefixes: list("X-Remote-Extra-"),
             }),
+            kubelet_client: Some(pki.kubelet_client),
+            authority: Some(pki.ca),
         }
     }
 }

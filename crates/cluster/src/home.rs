@@ -44,6 +44,12 @@ pub struct Record {
     /// The file that has its context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kubeconfig: Option<PathBuf>,
+    /// Where Ingresses are served, such as `http://127.0.0.1:8080`; none if they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ingress: Option<String>,
+    /// The socket of the container runtime that runs its pods; none if none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cri: Option<PathBuf>,
     /// The socket that takes [`crate::control::Command`]s.
     pub control: PathBuf,
 }
@@ -98,6 +104,12 @@ impl Home {
         check_name(name)
             .map_err(|problem| anyhow!("{name:?} is no name for a cluster: {problem}"))?;
         Ok(self.0.join(name))
+    }
+
+    /// The directory of a node in a cluster elsewhere.
+    pub fn node_dir(&self, name: &str) -> PathBuf {
+        // No name of a cluster has an underscore.
+        self.0.join("_nodes").join(name)
     }
 
     /// The cluster of this name, running or not.
@@ -198,6 +210,18 @@ impl Hold {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(error) => Err(io_error(error)),
         }
+    }
+}
+
+/// Takes away the directory of a cluster that came to nothing: nobody holds it, and nothing is in
+/// it.
+pub(crate) fn leave(dir: &Path) {
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    let is_empty = entries.flatten().all(|entry| entry.file_name() == "lock");
+    if is_empty && Hold::is_taken(dir).is_ok_and(|is_taken| !is_taken) {
+        // What cannot be taken away does no harm.
+        let _ = std::fs::remove_file(dir.join("lock"));
+        let _ = std::fs::remove_dir(dir);
     }
 }
 

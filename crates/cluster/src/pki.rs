@@ -19,6 +19,9 @@ use crate::authority::{self, Authority, Pair, Purpose, Subject};
 const ADMIN: &str = "CN=kubernetes-admin,O=system:masters";
 /// What our servers call themselves to servers behind them.
 const FRONT_PROXY: &str = "CN=front-proxy-client";
+/// The server, to nodes. They ask it back whether it may, which holds for members of this group
+/// also before there are any roles.
+const KUBELET_CLIENT: &str = "CN=kube-apiserver-kubelet-client,O=system:masters";
 /// The names by which clients in the cluster call the API.
 const NAMES: [&str; 6] = [
     "localhost",
@@ -38,6 +41,8 @@ pub struct Pki {
     pub ca: Pair,
     pub server: Pair,
     pub admin: Pair,
+    /// The server, to nodes.
+    pub kubelet_client: Pair,
     /// Vouches for proxies that say on whose behalf they ask.
     pub front_proxy_ca: Pair,
     pub front_proxy_client: Pair,
@@ -88,7 +93,7 @@ impl Pki {
     pub(crate) fn adopt(dir: &Path, roots: &Roots, address: IpAddr, now: Duration) -> Result<Self> {
         let shelf = Shelf::Dir(dir);
         // Nobody stands by these any more. First of all, so that a crash leaves none of them.
-        for issued in ["apiserver", "admin", "front-proxy-client"] {
+        for issued in ["apiserver", "apiserver-kubelet-client", "admin", "front-proxy-client"] {
             shelf.forget_pair(issued)?;
         }
         shelf.keep_pair("ca", &roots.ca)?;
@@ -132,6 +137,12 @@ impl Pki {
         Ok(Pki {
             server: issue(&ca, "apiserver", "CN=kube-apiserver", server)?,
             admin: issue(&ca, "admin", ADMIN, Purpose::Client)?,
+            kubelet_client: issue(
+                &ca,
+                "apiserver-kubelet-client",
+                KUBELET_CLIENT,
+                Purpose::Client,
+            )?,
             front_proxy_client: issue(
                 &front_proxy_ca,
                 "front-proxy-client",

@@ -1,8 +1,11 @@
 //! A named cluster, from its start to its end.
 
+use std::convert::Infallible;
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -16,12 +19,15 @@ use tracing::warn;
 use crate::control::{Answer, Command, Socket};
 use crate::home::{self, Hold, HoldError, Home, Record};
 use crate::kubeconfig::{self, Access};
+use crate::nodes;
 use crate::process::{Signals, raise_file_limit};
 use crate::roots;
-use crate::{Clock, Cluster, Config, Listen, Pki, Storage, Terms};
+use crate::{Clock, Cluster, Config, Listen, Nodes, Pki, Runtime, Storage, Terms};
 
 /// Where a cluster is served unless somebody says otherwise, or it was served elsewhere before.
 const DEFAULT_PORT: u16 = 6443;
+/// Where Ingresses are served, unless somebody says otherwise.
+const INGRESS_PORT: u16 = 8080;
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// How long whoever said stop has to read the answer.
 const GOODBYE: Duration = Duration::from_secs(1);
@@ -33,12 +39,29 @@ pub struct Options {
     /// None for where it was before, or else 6443; 0 for any that is free.
     pub port: Option<u16>,
     pub keep: Keep,
-    /// The file to add the context to.
-    pub kubeconfig: PathBuf,
+    /// The file to add the context to, if any.
+    pub kubeconfig: Option<PathBuf>,
     /// Which controllers run.
     pub controllers: Names,
+    pub node: Node,
+    /// Where Ingresses are served if pods run: none for 8080; 0 for any port that is free.
+    pub ingress_port: Option<u16>,
     /// None for no audit log.
     pub audit: Option<audit::Config>,
+}
+
+/// What runs the pods of a cluster.
+#[derive(Debug, Clone)]
+pub enum Node {
+    /// Somebody else: they wait for a scheduler and nodes.
+    None,
+    /// So many nodes on which nothing runs.
+    Fake(usize),
+    /// This machine, as processes. `shim` is the command that calls [`crate::shim`] with the words
+    /// that follow.
+    Process { shim: Vec<OsString> },
+    /// This machine, as containers of the runtime that listens at this socket.
+    Cri { socket: PathBuf },
 }
 
 /// What remains of a cluster when it ends.
@@ -55,9 +78,23 @@ pub enum Keep {
 /// Runs a cluster until it is told to stop, by a signal or by [`Command::Stop`]. `ready` is called
 /// once, when it answers.
 pub async fn run(options: Options, ready: impl FnOnce(&Record)) -> Result<()> {
+    let for_ever = async move |record: &Record| {
+        ready(record);
+        std::future::pending::<Infallible>().await
+    };
+    run_while(options, for_ever).await.map(drop)
+}
+
+/// Runs a cluster, once it answers, for as long as `work` takes, unless it is told to stop before
+/// that: then there is no outcome.
+pub async fn run_while<T>(
+    options: Options,
+    work: impl AsyncFnOnce(&Record) -> T,
+) -> Result<Option<T>> {
     raise_file_limit();
     let mut signals = Signals::new()?;
-    let site = Site::prepare(options).await?;
+    let dir = options.home.dir(&options.name)?;
+    let site = Site::prepare(options).await.inspect_err(|_| home::leave(&dir))?;
     let mut cluster = site.start().await?;
     if let Err(error) = site.announce() {
         site.withdraw();
@@ -65,14 +102,18 @@ pub async fn run(options: Options, ready: impl FnOnce(&Record)) -> Result<()> {
         site.end();
         return Err(error);
     }
-    ready(&site.record);
-
+    let mut work = Box::pin(work(&site.record));
+    let mut outcome = None;
     let (order_sender, mut orders) = mpsc::channel(1);
     let mut commands = std::pin::pin!(site.socket.run(order_sender));
     let mut answered = false;
     loop {
         tokio::select! {
             () = signals.stop() => break,
+            worked = &mut work => {
+                outcome = Some(worked);
+                break;
+            }
             () = &mut commands => bail!("the control socket is gone"),
             Some((command, answer)) = orders.recv() => {
                 if command == Command::Stop {
@@ -81,17 +122,17 @@ pub async fn run(options: Options, ready: impl FnOnce(&Record)) -> Result<()> {
                     answered = true;
                     break;
                 }
-                let outcome;
-                (cluster, outcome) = site.obey(cluster, command).await?;
+                let obeyed;
+                (cluster, obeyed) = site.obey(cluster, command).await?;
                 // Whoever asked may have gone.
-                let _ = answer.send(match outcome {
+                let _ = answer.send(match obeyed {
                     Ok(()) => Answer::Done,
                     Err(error) => Answer::Failed(format!("{error:#}")),
                 });
             }
         }
     }
-    drop(orders);
+    drop((orders, work));
     site.withdraw();
     let goodbye = async {
         if answered {
@@ -100,19 +141,21 @@ pub async fn run(options: Options, ready: impl FnOnce(&Record)) -> Result<()> {
     };
     tokio::join!(cluster.shutdown(), goodbye);
     site.end();
-    Ok(())
+    Ok(outcome)
 }
 
-/// Takes what a cluster that does not run left in kubeconfigs; with `data`, also its keys and
-/// objects.
-pub fn clear(home: &Home, record: &Record, data: bool) -> Result<()> {
+/// Takes what a cluster that does not run left in kubeconfigs, and ends what it left running; with
+/// `data`, also its keys and objects.
+pub async fn clear(home: &Home, record: &Record, data: bool) -> Result<()> {
     let dir = home.dir(&record.name)?;
     let _hold = Hold::take(&dir)?;
     if let Some(path) = &record.kubeconfig {
         kubeconfig::remove(path, &record.name)?;
     }
+    nodes::end(&node_dir(&dir, record.data_dir.as_deref()), !data && record.data_dir.is_some())
+        .await;
     if let Some(data_dir) = record.data_dir.as_deref().filter(|_| data) {
-        for part in ["pki", "store"] {
+        for part in ["pki", "store", NODE_DIR, VOLUMES] {
             remove_dir(&data_dir.join(part))?;
         }
     }
@@ -126,7 +169,8 @@ pub fn clear(home: &Home, record: &Record, data: bool) -> Result<()> {
 /// Forgets the objects of a cluster that does not run.
 pub fn reset(home: &Home, record: &Record) -> Result<()> {
     let _hold = Hold::take(&home.dir(&record.name)?)?;
-    empty(&store_dir(record)?)
+    empty(&store_dir(record)?)?;
+    record.data_dir.as_deref().map_or(Ok(()), |dir| remove_dir(&dir.join(VOLUMES)))
 }
 
 /// Puts an empty store in the place of one that is not open. It counts on where that one ended, so
@@ -166,12 +210,21 @@ fn store_dir(record: &Record) -> Result<PathBuf> {
 }
 
 const EMBEDDED: &str = "embedded";
+const NODE_DIR: &str = "node";
+/// Where in a data directory volumes are.
+const VOLUMES: &str = "volumes";
+
+/// Where a node of a cluster keeps what it knows of pods.
+fn node_dir(dir: &Path, data_dir: Option<&Path>) -> PathBuf {
+    data_dir.unwrap_or(dir).join(NODE_DIR)
+}
 
 /// A cluster's place in the world: everything but the cluster itself.
 struct Site {
     dir: PathBuf,
     storage: StorageChoice,
     controllers: Names,
+    nodes: Option<Nodes>,
     audit: Option<audit::Config>,
     /// Kept open, so that nobody takes the port while the cluster starts anew.
     listener: TcpListener,
@@ -190,7 +243,8 @@ enum StorageChoice {
 
 impl Site {
     async fn prepare(options: Options) -> Result<Self> {
-        let Options { name, home, port, keep, kubeconfig, controllers, audit } = options;
+        let Options { name, home, port, keep, kubeconfig, .. } = options;
+        let Options { controllers, node, ingress_port, audit, .. } = options;
         let dir = home.dir(&name)?;
         let mut holds = vec![hold(&dir, || {
             format!(
@@ -226,7 +280,19 @@ impl Site {
                 )
             })?);
         }
-        let listener = listen(port, before.map(|record| record.port))?;
+        let port = port.or(before.map(|record| record.port)).unwrap_or(DEFAULT_PORT);
+        let listener = listen(port, "--port")?;
+        let node_dir = node_dir(&dir, data_dir.as_deref());
+        let volumes = data_dir.as_deref().unwrap_or(&dir).join(VOLUMES);
+        let is_kept = data_dir.is_some();
+        let nodes = nodes(node, &name, node_dir, is_kept, volumes, ingress_port)?;
+        let ingress = nodes.as_ref().and_then(|nodes| nodes.ingress.as_ref());
+        let ingress = ingress.map(|listener| listener.local_addr().context("find the port"));
+        let ingress = ingress.transpose()?.map(|place| format!("http://{place}"));
+        let cri = match nodes.as_ref().map(|nodes| &nodes.runtime) {
+            Some(Runtime::Cri { socket, .. }) => Some(socket.clone()),
+            _ => None,
+        };
         let port = listener.local_addr().context("find the port")?.port();
         let now = Clock::System.now();
         let pki = match &data_dir {
@@ -241,10 +307,26 @@ impl Site {
             pid: std::process::id(),
             data_dir,
             store,
-            kubeconfig: Some(std::path::absolute(kubeconfig).context("find the kubeconfig")?),
+            kubeconfig: kubeconfig
+                .map(std::path::absolute)
+                .transpose()
+                .context("find the kubeconfig")?,
+            ingress,
+            cri,
             control: socket.path().to_owned(),
         };
-        Ok(Site { dir, storage, controllers, audit, listener, pki, socket, record, _holds: holds })
+        Ok(Site {
+            dir,
+            storage,
+            controllers,
+            nodes,
+            audit,
+            listener,
+            pki,
+            socket,
+            record,
+            _holds: holds,
+        })
     }
 
     async fn start(&self) -> Result<Cluster> {
@@ -261,6 +343,7 @@ impl Site {
             }),
             clock: Clock::System,
             controllers: self.controllers.clone(),
+            nodes: self.nodes.clone(),
             audit: self.audit.clone(),
             terms: Terms::default(),
         };
@@ -300,6 +383,11 @@ impl Site {
         }
     }
 
+    /// No object knows them any more.
+    fn empty_volumes(&self) -> Result<()> {
+        self.nodes.as_ref().map_or(Ok(()), |nodes| remove_dir(&nodes.volumes))
+    }
+
     /// Does as told with a running cluster and gives back a running one.
     async fn obey(&self, cluster: Cluster, command: Command) -> Result<(Cluster, Result<()>)> {
         let store = match &self.storage {
@@ -314,11 +402,12 @@ impl Site {
             }
             (Command::Reset, _) if matches!(self.storage, StorageChoice::Memory) => {
                 cluster.shutdown().await;
-                Ok((self.start().await?, Ok(())))
+                let emptied = self.empty_volumes();
+                Ok((self.start().await?, emptied))
             }
             (Command::Reset, Some(store)) => {
                 cluster.shutdown().await;
-                let emptied = empty(store);
+                let emptied = empty(store).and_then(|()| self.empty_volumes());
                 Ok((self.start().await?, emptied))
             }
             (Command::Restore { path }, Some(store)) => {
@@ -362,14 +451,37 @@ fn hold(dir: &Path, taken: impl FnOnce() -> String) -> Result<Hold> {
     })
 }
 
-fn listen(asked: Option<u16>, before: Option<u16>) -> Result<TcpListener> {
-    let port = asked.or(before).unwrap_or(DEFAULT_PORT);
+fn nodes(
+    node: Node,
+    cluster: &str,
+    directory: PathBuf,
+    is_kept: bool,
+    volumes: PathBuf,
+    ingress_port: Option<u16>,
+) -> Result<Option<Nodes>> {
+    let (names, runtime) = match node {
+        Node::None | Node::Fake(0) => return Ok(None),
+        Node::Fake(count) => {
+            let names = (1..=count).map(|number| format!("{cluster}-{number}")).collect();
+            return Ok(Some(Nodes { names, runtime: Runtime::Fake, volumes, ingress: None }));
+        }
+        Node::Process { shim } => (vec![nodes::hostname()], Runtime::Process { directory, shim }),
+        Node::Cri { socket } => {
+            (vec![nodes::hostname()], Runtime::Cri { directory, socket, is_kept })
+        }
+    };
+    let ingress = listen(ingress_port.unwrap_or(INGRESS_PORT), "--ingress-port")?;
+    Ok(Some(Nodes { names, runtime, volumes, ingress: Some(Arc::new(ingress)) }))
+}
+
+/// Takes a port, or says which flag changes it.
+fn listen(port: u16, flag: &str) -> Result<TcpListener> {
     TcpListener::bind((ADDRESS, port)).map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => anyhow::Error::msg(format!(
-            "port {port} is in use: choose another with --port, or any that is free with --port 0"
+            "port {port} is in use: choose another with {flag}, or any that is free with {flag} 0"
         )),
         ErrorKind::PermissionDenied => anyhow::Error::msg(format!(
-            "port {port} is not for everybody: choose one above 1023 with --port"
+            "port {port} is not for everybody: choose one above 1023 with {flag}"
         )),
         _ => anyhow::Error::new(error).context(format!("listen on port {port}")),
     })

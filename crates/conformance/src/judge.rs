@@ -77,8 +77,19 @@ pub async fn run(
     expected: &BTreeSet<String>,
     manner: Manner,
 ) -> Result<Verdict> {
+    run_these(endpoint, scenario::all(), filter, expected, manner).await
+}
+
+/// As [`run`], of these scenarios.
+pub async fn run_these(
+    endpoint: &Endpoint,
+    scenarios: Vec<Scenario>,
+    filter: Option<&str>,
+    expected: &BTreeSet<String>,
+    manner: Manner,
+) -> Result<Verdict> {
     let chosen: Vec<Scenario> =
-        scenario::all().into_iter().filter(|scenario| scenario.matches(filter)).collect();
+        scenarios.into_iter().filter(|scenario| scenario.matches(filter)).collect();
     if chosen.is_empty() {
         bail!("no scenario matches");
     }

@@ -31,6 +31,16 @@ enum Command {
         /// Run what fails once more, alone: what fails twice is wrong.
         #[arg(long)]
         patient: bool,
+        /// Judge the scheduler that runs beside it, too.
+        #[arg(long)]
+        scheduler: bool,
+        /// Judge the nodes that pods run on, too, and what controllers, scheduler and nodes make of
+        /// workloads together.
+        #[arg(long)]
+        nodes: bool,
+        /// Leave out what an API server and its controllers do alone.
+        #[arg(long)]
+        only: bool,
     },
     /// Print every scenario with the api-surface ids it proves.
     List,
@@ -62,16 +72,26 @@ async fn main() -> ExitCode {
 
 async fn run(command: Command) -> Result<ExitCode> {
     match command {
-        Command::Run { target, filter, jobs, patient } => {
+        Command::Run { target, filter, jobs, patient, scheduler, nodes, only } => {
             let endpoint = Endpoint::from_kubeconfig().await?;
             let expected = judge::expected_failures(&target)?;
             let manner = judge::Manner { jobs, is_patient: patient };
-            let verdict = judge::run(&endpoint, filter.as_deref(), &expected, manner).await?;
+            let mut scenarios = if only { Vec::new() } else { scenario::all() };
+            if nodes {
+                scenarios.extend(scenario::running());
+            }
+            if scheduler {
+                scenarios.extend(scenario::scheduling());
+            }
+            let filter = filter.as_deref();
+            let judging = judge::run_these(&endpoint, scenarios, filter, &expected, manner);
+            let verdict = judging.await?;
             println!("{verdict}");
             Ok(if verdict.is_pass() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Command::List => {
-            for scenario in scenario::all() {
+            let all = [scenario::all(), scenario::scheduling(), scenario::running()].concat();
+            for scenario in all {
                 println!("{} {}", scenario.name, scenario.proves.join(" "));
             }
             Ok(ExitCode::SUCCESS)

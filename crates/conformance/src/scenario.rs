@@ -9,17 +9,24 @@ mod admission;
 mod aggregation;
 mod apply;
 mod auth;
+mod autoscalers;
+mod certificates;
+mod connections;
 mod conversion;
 mod conversion_failures;
 mod crd_schema;
 mod crds;
 mod deletes;
+mod disruptions;
 mod documents;
+mod endpoints;
 mod garbage;
+mod jobs;
 mod kinds;
 mod metrics;
 mod mistakes;
 mod namespaces;
+mod nodes;
 mod own_objects;
 mod patches;
 mod pod_admission;
@@ -32,18 +39,22 @@ mod quotas;
 mod reads;
 mod routes;
 mod rules;
+mod running;
+mod scheduling;
 mod services;
 mod tokens;
+mod volumes;
 mod watches;
 mod webhook_requests;
 mod webhooks;
 mod wire;
 mod wire_forms;
+mod workloads;
 mod writes;
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
@@ -67,7 +78,19 @@ impl Scenario {
     }
 }
 
-/// Every scenario there is.
+/// Scenarios of pods that get nodes, for endpoints beside which a scheduler runs. They are not among
+/// [`all`].
+pub fn scheduling() -> Vec<Scenario> {
+    scheduling::SCENARIOS.to_vec()
+}
+
+/// Scenarios of pods that run, or are said to, for endpoints with a scheduler and at least one node.
+/// They are not among [`all`].
+pub fn running() -> Vec<Scenario> {
+    running::SCENARIOS.to_vec()
+}
+
+/// Every scenario that an API server alone can pass, with its controllers.
 pub fn all() -> Vec<Scenario> {
     [
         wire::SCENARIOS,
@@ -102,10 +125,19 @@ pub fn all() -> Vec<Scenario> {
         pod_security::SCENARIOS,
         policies::SCENARIOS,
         pods::SCENARIOS,
+        connections::SCENARIOS,
         quotas::SCENARIOS,
         namespaces::SCENARIOS,
         protection::SCENARIOS,
         garbage::SCENARIOS,
+        endpoints::SCENARIOS,
+        jobs::SCENARIOS,
+        nodes::SCENARIOS,
+        disruptions::SCENARIOS,
+        workloads::SCENARIOS,
+        volumes::SCENARIOS,
+        certificates::SCENARIOS,
+        autoscalers::SCENARIOS,
     ]
     .concat()
 }
@@ -212,6 +244,14 @@ impl Context {
 
     async fn create(&self, collection: &str, object: &Value) -> Result<Value> {
         expect(&self.send(Request::post(collection, object)).await?, 201)
+    }
+
+    /// Waits until what is at a path is so.
+    async fn wait(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
+        let done = |answer: &Answer| answer.json().is_ok_and(|body| is_so(&body));
+        let body = self.endpoint.poll(&Request::get(path), PATIENCE, done).await?.json()?;
+        ensure!(is_so(&body), "{path} is not so: {body}");
+        Ok(body)
     }
 
     async fn config_map(&self, name: &str) -> Result<Value> {

@@ -1,157 +1,238 @@
-//! Every object there is, as far as metadata tells: one watch for each kind, shared by all
-//! controllers.
+//! Every object there is, as far as metadata tells: one informer of each kind, in the cache that all
+//! controllers share.
 //!
-//! Kinds come and go with definitions. The census watches those too, so a custom resource is known
+//! Kinds come and go with definitions. The census follows those too, so a custom resource is known
 //! as soon as its definition is served.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use kube::Client;
-use kube::api::ObjectMeta;
-use tokio::sync::{Notify, watch};
-use tokio::task::JoinSet;
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use kube::api::{DynamicObject, ObjectMeta};
+use kube::core::PartialObjectMeta;
+use kubewright::Cache;
+use kubewright::informer::{Change as Seen, Informer, Scope, State, Subscription};
+use kubewright::queue::{Outcome, Pauses, Queue};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use crate::answer::Refusal as _;
-use crate::backoff::Backoff;
-use crate::controller::{Change, Controller, text};
-use crate::feed::{self, Seen};
 use crate::kinds::{Kind, Kinds};
+use crate::part::text;
+
+/// How soon discovery is asked again while it does not know what definitions say.
+const PAUSES: Pauses = Pauses { min: Duration::from_millis(5), max: Duration::from_secs(30) };
+
+/// Who must know of objects of all kinds.
+pub(crate) trait Listener: Send + Sync {
+    /// Whether it must be told of objects of this kind.
+    fn wants(&self, kind: &Kind) -> bool;
+
+    /// Takes note of a change. Called by the task that watches, so it only notes.
+    fn observe(&self, change: &Change<'_>);
+}
+
+/// Something is not as it was. Told again of what it knows, a listener loses nothing but time.
+pub(crate) enum Change<'a> {
+    /// Other kinds are served than before.
+    Kinds(&'a Arc<Kinds>),
+    /// An object is there, as it now is.
+    Applied(&'a Arc<Kind>, &'a ObjectMeta),
+    /// An object is gone. This is how it was last seen.
+    Deleted(&'a Arc<Kind>, &'a ObjectMeta),
+}
 
 pub(crate) struct Census {
-    client: Client,
-    controllers: Vec<Arc<dyn Controller>>,
-    progress: Arc<Progress>,
-}
-
-/// What the feeds of a census tell it.
-struct Progress {
-    /// Whether every kind that is served was listed, or could not be.
+    cache: Cache,
+    listeners: Vec<Arc<dyn Listener>>,
+    kinds: watch::Sender<Arc<Kinds>>,
     complete: watch::Sender<bool>,
-    unread: Mutex<HashSet<Arc<str>>>,
-    /// Something about the served kinds changed.
-    definitions: Notify,
-    /// Names of definitions, and whether discovery must know them by now.
-    expected: Mutex<HashMap<String, bool>>,
+    definitions: Arc<Definitions>,
 }
 
-/// A watch on one kind.
-struct Feed {
-    kind: Arc<Kind>,
-    stop: CancellationToken,
+/// What the informers of definitions tell.
+struct Definitions {
+    /// The last change of definitions: whatever it is, everything is discovered again. Each has its
+    /// own patience, else one that is never served would make others wait.
+    queue: Queue<u64>,
+    expected: Mutex<Expected>,
 }
+
+#[derive(Default)]
+struct Expected {
+    /// How many changes of definitions there were.
+    changes: u64,
+    /// Names of definitions, and whether discovery must know them by now.
+    names: HashMap<String, bool>,
+}
+
+/// A kind that is followed.
+struct Followed {
+    kind: Arc<Kind>,
+    informer: Informer<PartialObjectMeta<DynamicObject>>,
+    listeners: Vec<Arc<dyn Listener>>,
+    _subscription: Subscription,
+}
+
+/// All kinds that are followed, by the names that their definitions have.
+type Kept = HashMap<Arc<str>, Followed>;
+
+/// Kinds of which not all objects are known yet, each until they are or cannot be.
+type Unread = FuturesUnordered<BoxFuture<'static, Arc<str>>>;
 
 impl Census {
-    pub(crate) fn new(client: Client) -> Self {
-        let progress = Progress {
+    pub(crate) fn new(cache: &Cache) -> Self {
+        let queue = Queue::with_pauses(PAUSES);
+        Self {
+            cache: cache.clone(),
+            listeners: Vec::new(),
+            kinds: watch::Sender::default(),
             complete: watch::Sender::new(false),
-            unread: Mutex::default(),
-            definitions: Notify::new(),
-            expected: Mutex::default(),
-        };
-        Self { client, controllers: Vec::new(), progress: Arc::new(progress) }
-    }
-
-    /// Tells this controller of all changes from the first.
-    pub(crate) fn tell(&mut self, controller: Arc<dyn Controller>) {
-        self.controllers.push(controller);
-    }
-
-    /// Whether what the controllers were told is all there was at some moment since the served kinds
-    /// last changed.
-    pub(crate) fn complete(&self) -> watch::Receiver<bool> {
-        self.progress.complete.subscribe()
-    }
-
-    pub(crate) async fn run(self, shutdown: CancellationToken) {
-        let mut tasks = JoinSet::new();
-        shutdown.run_until_cancelled(self.follow(&mut tasks, &shutdown)).await;
-        while tasks.join_next().await.is_some() {}
-    }
-
-    async fn follow(&self, tasks: &mut JoinSet<()>, shutdown: &CancellationToken) {
-        let mut feeds: HashMap<Arc<str>, Feed> = HashMap::new();
-        let mut known = Arc::default();
-        let mut backoff = Backoff::default();
-        loop {
-            let settled = match Kinds::discover(&self.client).await {
-                Ok(kinds) => {
-                    if kinds != *known {
-                        known = Arc::new(kinds);
-                        self.update(&known, &mut feeds, tasks, shutdown);
-                    }
-                    self.progress.is_settled(&known)
-                }
-                Err(error) => {
-                    warn!(error = %error.text(), "discovery failed");
-                    false
-                }
-            };
-            // Whoever was stopped has ended by now, or will before `run` does.
-            while tasks.try_join_next().is_some() {}
-            tokio::select! {
-                () = self.progress.definitions.notified() => backoff.reset(),
-                () = backoff.wait(), if !settled => {}
-            }
+            definitions: Arc::new(Definitions { queue, expected: Mutex::default() }),
         }
     }
 
-    fn update(
+    /// Tells this one of all changes from the first.
+    pub(crate) fn tell(&mut self, listener: Arc<dyn Listener>) {
+        self.listeners.push(listener);
+    }
+
+    /// Which kinds are served.
+    pub(crate) fn kinds(&self) -> watch::Receiver<Arc<Kinds>> {
+        self.kinds.subscribe()
+    }
+
+    /// Whether what the listeners were told is all there was at some moment since the served kinds
+    /// last changed.
+    pub(crate) fn complete(&self) -> watch::Receiver<bool> {
+        self.complete.subscribe()
+    }
+
+    /// Follows all kinds until `shutdown`, unless nobody wants to know.
+    pub(crate) async fn run(self, shutdown: CancellationToken) {
+        if !self.listeners.is_empty() || self.kinds.receiver_count() > 0 {
+            shutdown.run_until_cancelled(self.follow()).await;
+        }
+    }
+
+    async fn follow(&self) {
+        let (mut kept, mut unread, mut waiting) = (Kept::new(), Unread::new(), HashSet::new());
+        self.definitions.queue.add(0);
+        loop {
+            tokio::select! {
+                Some(work) = self.definitions.queue.take() => {
+                    // What came later will do.
+                    if *work.key() < self.definitions.expected().changes {
+                        work.finish(Outcome::Done);
+                        continue;
+                    }
+                    match Kinds::discover(self.cache.client()).await {
+                        Ok(kinds) => {
+                            let are_settled = self.definitions.are_settled(&kinds);
+                            self.learn(kinds, &mut kept, &unread, &mut waiting);
+                            work.finish(if are_settled { Outcome::Done } else { Outcome::Again });
+                        }
+                        Err(error) => {
+                            warn!(error = %error.text(), "discovery failed");
+                            work.finish(Outcome::Failed);
+                        }
+                    }
+                }
+                Some(name) = unread.next() => {
+                    waiting.remove(&name);
+                }
+            }
+            waiting.retain(|name| kept.contains_key(name));
+            let complete = !kept.is_empty() && waiting.is_empty();
+            self.complete.send_if_modified(|was| std::mem::replace(was, complete) != complete);
+        }
+    }
+
+    /// Takes note of which kinds are served, and follows no others.
+    fn learn(
         &self,
-        kinds: &Arc<Kinds>,
-        feeds: &mut HashMap<Arc<str>, Feed>,
-        tasks: &mut JoinSet<()>,
-        shutdown: &CancellationToken,
+        kinds: Kinds,
+        kept: &mut Kept,
+        unread: &Unread,
+        waiting: &mut HashSet<Arc<str>>,
     ) {
+        if kinds == **self.kinds.borrow() {
+            return;
+        }
+        let kinds = Arc::new(kinds);
         let wanted: HashMap<Arc<str>, &Arc<Kind>> = kinds
             .preferred
             .iter()
             .filter(|kind| self.follows(kind))
             .map(|kind| (Arc::from(kind.definition()), kind))
             .collect();
-        feeds.retain(|name, Feed { kind, stop }| {
+        kept.retain(|name, followed| {
             // Of a group whose server is away nothing is known, least of all that it is empty.
-            let away =
-                kinds.stale.iter().any(|stale| stale.starts_with(&format!("{}/", kind.group)));
-            let stays = wanted.get(name).is_some_and(|wanted| *wanted == kind) || away;
+            let group = format!("{}/", followed.kind.group);
+            let is_away = kinds.stale.iter().any(|stale| stale.starts_with(&group));
+            let stays = wanted.get(name).is_some_and(|wanted| **wanted == followed.kind) || is_away;
             if !stays {
-                stop.cancel();
+                followed.end();
             }
             stays
         });
-        let new: Vec<_> =
-            wanted.into_iter().filter(|(name, _)| !feeds.contains_key(name)).collect();
-        for (name, _) in &new {
-            self.progress.begin(name);
+        let new: Vec<_> = wanted.into_iter().filter(|(name, _)| !kept.contains_key(name)).collect();
+        if !new.is_empty() {
+            // Whoever hears of a kind finds it unread until its objects are known.
+            self.complete.send_replace(false);
         }
-        // Whoever hears of a kind finds it unread until its objects are known.
-        self.progress.tell();
-        for controller in &self.controllers {
-            controller.observe(&Change::Kinds(kinds));
+        self.kinds.send_replace(Arc::clone(&kinds));
+        for listener in &self.listeners {
+            listener.observe(&Change::Kinds(&kinds));
         }
         for (name, kind) in new {
-            debug!(%kind, "watch");
-            let stop = shutdown.child_token();
-            feeds.insert(Arc::clone(&name), Feed { kind: Arc::clone(kind), stop: stop.clone() });
-            tasks.spawn(self.feed(name, kind).run(kind.everywhere(&self.client), stop));
+            debug!(%kind, "follow");
+            let followed = self.begin(kind);
+            let (informer, known) = (followed.informer.clone(), Arc::clone(&name));
+            unread.push(Box::pin(async move {
+                // What cannot be listed is not waited for.
+                informer.until(|state| *state != State::Listing).await;
+                known
+            }));
+            waiting.insert(Arc::clone(&name));
+            kept.insert(name, followed);
         }
     }
 
     fn follows(&self, kind: &Kind) -> bool {
-        let wanted = is_definition(kind) || self.controllers.iter().any(|one| one.wants(kind));
-        wanted && kind.can("list") && kind.can("watch")
+        let is_wanted = is_definition(kind) || self.listeners.iter().any(|one| one.wants(kind));
+        is_wanted && kind.can("list") && kind.can("watch")
     }
 
-    fn feed(&self, name: Arc<str>, kind: &Arc<Kind>) -> Reader {
-        let wants = |one: &&Arc<dyn Controller>| one.wants(kind);
-        Reader {
-            name,
-            kind: Arc::clone(kind),
-            controllers: self.controllers.iter().filter(wants).cloned().collect(),
-            objects: HashMap::new(),
-            progress: Arc::clone(&self.progress),
+    fn begin(&self, kind: &Arc<Kind>) -> Followed {
+        let informer = self.cache.metadata_of::<DynamicObject>(kind.resource(), &Scope::default());
+        let mut listeners: Vec<Arc<dyn Listener>> =
+            self.listeners.iter().filter(|one| one.wants(kind)).cloned().collect();
+        if is_definition(kind) {
+            listeners.push(Arc::clone(&self.definitions) as Arc<dyn Listener>);
+        }
+        let (told, of) = (listeners.clone(), Arc::clone(kind));
+        let subscription = informer.subscribe(move |seen| {
+            let change = match seen {
+                Seen::Applied { object, .. } => Change::Applied(&of, &object.metadata),
+                Seen::Deleted(object) => Change::Deleted(&of, &object.metadata),
+            };
+            told.iter().for_each(|listener| listener.observe(&change));
+        });
+        Followed { kind: Arc::clone(kind), informer, listeners, _subscription: subscription }
+    }
+}
+
+impl Followed {
+    /// A kind that is not served any more has no objects.
+    fn end(&self) {
+        for object in self.informer.last_seen() {
+            let change = Change::Deleted(&self.kind, &object.metadata);
+            self.listeners.iter().for_each(|listener| listener.observe(&change));
         }
     }
 }
@@ -165,136 +246,41 @@ fn is_custom(kind: &Kind) -> bool {
     kind.is("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
-impl Progress {
-    fn begin(&self, name: &Arc<str>) {
-        self.unread().insert(Arc::clone(name));
-    }
-
-    fn end(&self, name: &Arc<str>) {
-        if self.unread().remove(name) {
-            self.tell();
-        }
-    }
-
-    fn tell(&self) {
-        let complete = self.unread().is_empty();
-        self.complete.send_if_modified(|was| std::mem::replace(was, complete) != complete);
-    }
-
+impl Definitions {
     /// Whether discovery knows all definitions that were seen. It may be behind for a moment.
-    fn is_settled(&self, kinds: &Kinds) -> bool {
-        let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+    fn are_settled(&self, kinds: &Kinds) -> bool {
+        let names = &mut self.expected().names;
         // What is gone is of interest only until discovery knows.
-        expected.retain(|name, there| *there || kinds.defines(name));
-        expected.iter().all(|(name, there)| *there == kinds.defines(name))
+        names.retain(|name, there| *there || kinds.defines(name));
+        names.iter().all(|(name, there)| *there == kinds.defines(name))
     }
 
-    fn definition(&self, kind: &Kind, object: &ObjectMeta, there: bool) {
-        if is_custom(kind) {
-            let name = text(&object.name).to_owned();
-            let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
-            if there && object.deletion_timestamp.is_some() {
-                expected.remove(&name);
-            } else {
-                expected.insert(name, there);
+    fn expected(&self) -> MutexGuard<'_, Expected> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listener for Definitions {
+    fn wants(&self, kind: &Kind) -> bool {
+        is_definition(kind)
+    }
+
+    fn observe(&self, change: &Change<'_>) {
+        let mut expected = self.expected();
+        match change {
+            Change::Applied(kind, object) if is_custom(kind) => {
+                let name = text(&object.name).to_owned();
+                match &object.deletion_timestamp {
+                    Some(_) => expected.names.remove(&name),
+                    None => expected.names.insert(name, true),
+                };
             }
-        }
-        self.definitions.notify_one();
-    }
-
-    fn unread(&self) -> std::sync::MutexGuard<'_, HashSet<Arc<str>>> {
-        self.unread.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Turns what one feed tells into changes.
-struct Reader {
-    name: Arc<str>,
-    kind: Arc<Kind>,
-    controllers: Vec<Arc<dyn Controller>>,
-    /// The uids of what is there.
-    objects: HashMap<Place, Box<str>>,
-    progress: Arc<Progress>,
-}
-
-impl Reader {
-    async fn run(mut self, api: kube::Api<kube::api::DynamicObject>, stop: CancellationToken) {
-        stop.run_until_cancelled(feed::follow(api, |seen| self.see(seen))).await;
-        // A kind that is not served any more has no objects.
-        for (place, uid) in std::mem::take(&mut self.objects) {
-            self.tell(&Change::Deleted(&self.kind, &place.last_seen(&uid)));
-        }
-        self.progress.end(&self.name);
-    }
-
-    fn see(&mut self, seen: Seen<ObjectMeta>) {
-        match seen {
-            Seen::Applied(object) => self.applied(object),
-            Seen::Deleted(object) => {
-                self.objects.remove(&Place::of(&object));
-                self.deleted(&object);
+            Change::Deleted(kind, object) if is_custom(kind) => {
+                expected.names.insert(text(&object.name).to_owned(), false);
             }
-            Seen::Listed(objects) => {
-                let mut gone = std::mem::take(&mut self.objects);
-                for object in objects {
-                    let place = Place::of(&object);
-                    let before = gone.remove(&place);
-                    if let Some(before) = before.filter(|before| **before != *text(&object.uid)) {
-                        self.deleted(&place.last_seen(&before));
-                    }
-                    self.applied(object);
-                }
-                for (place, uid) in gone {
-                    self.deleted(&place.last_seen(&uid));
-                }
-                self.progress.end(&self.name);
-            }
-            Seen::Unreadable => self.progress.end(&self.name),
+            Change::Applied(..) | Change::Deleted(..) | Change::Kinds(_) => {}
         }
-    }
-
-    fn applied(&mut self, object: ObjectMeta) {
-        self.tell(&Change::Applied(&self.kind, &object));
-        if is_definition(&self.kind) {
-            self.progress.definition(&self.kind, &object, true);
-        }
-        self.objects.insert(Place::of(&object), text(&object.uid).into());
-    }
-
-    fn deleted(&self, object: &ObjectMeta) {
-        self.tell(&Change::Deleted(&self.kind, object));
-        if is_definition(&self.kind) {
-            self.progress.definition(&self.kind, object, false);
-        }
-    }
-
-    fn tell(&self, change: &Change<'_>) {
-        for controller in &self.controllers {
-            controller.observe(change);
-        }
-    }
-}
-
-/// Where an object is among those of its kind.
-#[derive(PartialEq, Eq, Hash)]
-struct Place {
-    /// Empty for an object without one.
-    namespace: Box<str>,
-    name: Box<str>,
-}
-
-impl Place {
-    fn of(object: &ObjectMeta) -> Self {
-        Place { namespace: text(&object.namespace).into(), name: text(&object.name).into() }
-    }
-
-    /// As much as is kept of an object that is gone.
-    fn last_seen(&self, uid: &str) -> ObjectMeta {
-        ObjectMeta {
-            namespace: Some(self.namespace.to_string()).filter(|name| !name.is_empty()),
-            name: Some(self.name.to_string()),
-            uid: Some(uid.to_owned()),
-            ..ObjectMeta::default()
-        }
+        expected.changes += 1;
+        self.queue.add(expected.changes);
     }
 }

@@ -23,12 +23,14 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use crate::Now;
 use crate::answer::{Refusal as _, present};
-use crate::controller::{Change, Controller, text};
+use crate::census::{Census, Change, Listener};
 use crate::kinds::{Kind, Kinds};
-use crate::queue::{self, Outcome, Queue};
+use crate::part::{Part, text};
 use graph::{Effects, Graph, Identity, Misplaced, Node, Uid};
+use kubewright::Clock;
+use kubewright::controller::Surroundings;
+use kubewright::queue::{Outcome, Queue};
 use verdict::{Owner, Verdict};
 
 /// An owner with this finalizer waits until what blocks its deletion is gone.
@@ -41,7 +43,7 @@ const AT_ONCE: usize = 20;
 
 pub(crate) struct GarbageCollector {
     client: Client,
-    now: Now,
+    clock: Clock,
     /// Whether the graph has everything. What an owner owns is not known before.
     complete: watch::Receiver<bool>,
     state: Mutex<State>,
@@ -119,8 +121,13 @@ enum TaskError {
 }
 
 impl GarbageCollector {
-    pub(crate) fn new(client: Client, complete: watch::Receiver<bool>, now: Now) -> Self {
-        Self { client, now, complete, state: Mutex::default(), queue: Queue::new() }
+    /// One that the census tells of all objects.
+    pub(crate) fn new(client: Client, clock: Clock, census: &mut Census) -> Arc<Self> {
+        let complete = census.complete();
+        let (state, queue) = (Mutex::default(), Queue::new());
+        let collector = Arc::new(Self { client, clock, complete, state, queue });
+        census.tell(Arc::clone(&collector) as Arc<dyn Listener>);
+        collector
     }
 
     async fn work(&self, task: Task) -> Outcome {
@@ -357,7 +364,7 @@ impl GarbageCollector {
     }
 
     async fn report(&self, misplaced: &Misplaced) -> Result<(), Error> {
-        let now = (self.now)();
+        let now = self.clock.now();
         let namespace = match misplaced.namespace.as_str() {
             "" => "default",
             namespace => namespace,
@@ -417,7 +424,7 @@ fn holds(object: &ObjectMeta, finalizer: &str) -> bool {
     object.finalizers.iter().flatten().any(|held| held == finalizer)
 }
 
-impl Controller for GarbageCollector {
+impl Listener for GarbageCollector {
     fn wants(&self, kind: &Kind) -> bool {
         // Events own nothing, are owned by nothing, and are many.
         kind.can("delete") && !kind.is("", "events") && !kind.is("events.k8s.io", "events")
@@ -438,10 +445,16 @@ impl Controller for GarbageCollector {
         };
         self.enqueue(effects);
     }
+}
 
-    fn run(self: Arc<Self>, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
+impl Part for Arc<GarbageCollector> {
+    fn run(
+        self: Box<Self>,
+        _: Surroundings,
+        shutdown: CancellationToken,
+    ) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            queue::work(&self.queue, AT_ONCE, &shutdown, |task| self.work(task)).await;
+            self.queue.work(AT_ONCE, &shutdown, |task| self.work(task)).await;
         })
     }
 }

@@ -67,7 +67,7 @@ impl Kind {
         }
     }
 
-    fn resource(&self) -> ApiResource {
+    pub(crate) fn resource(&self) -> ApiResource {
         ApiResource {
             group: self.group.clone(),
             version: self.version.clone(),
@@ -126,8 +126,27 @@ impl Kinds {
         self.served.get(&(api_version.to_owned(), kind.to_owned()))
     }
 
+    /// The kinds that a resource of a version may mean. A resource without a group may be of any.
+    pub(crate) fn meant(&self, group: &str, version: &str, resource: &str) -> Vec<&Arc<Kind>> {
+        let resource = resource.to_lowercase();
+        let is_meant = |kind: &&Arc<Kind>| {
+            let is_named = kind.plural == resource || kind.kind.to_lowercase() == resource;
+            is_named && kind.version == version && (group.is_empty() || kind.group == group)
+        };
+        self.served.values().filter(is_meant).collect()
+    }
+
     pub(crate) fn defines(&self, definition: &str) -> bool {
         self.preferred.iter().any(|kind| kind.definition() == definition)
+    }
+}
+
+#[cfg(test)]
+impl Kinds {
+    /// What discovery documents say, for tests.
+    pub(crate) fn of_groups(groups: serde_json::Value) -> Self {
+        let groups: Vec<APIGroupDiscovery> = serde_json::from_value(groups).expect("a document");
+        Self::read(groups.into_iter())
     }
 }
 

@@ -10,7 +10,30 @@ pub(crate) const GARBAGE_COLLECTOR: &str = "garbage-collector-controller";
 pub(crate) const CLUSTER_ROLE_AGGREGATION: &str = "clusterrole-aggregation-controller";
 pub(crate) const RESOURCE_QUOTA: &str = "resourcequota-controller";
 pub(crate) const CLAIM_PROTECTION: &str = "persistentvolumeclaim-protection-controller";
+pub(crate) const ENDPOINTS: &str = "endpoints-controller";
+pub(crate) const ENDPOINT_SLICE: &str = "endpointslice-controller";
+pub(crate) const ENDPOINT_SLICE_MIRRORING: &str = "endpointslice-mirroring-controller";
+pub(crate) const JOB: &str = "job-controller";
+pub(crate) const CRON_JOB: &str = "cronjob-controller";
+pub(crate) const TTL_AFTER_FINISHED: &str = "ttl-after-finished-controller";
+pub(crate) const POD_GC: &str = "pod-garbage-collector-controller";
+pub(crate) const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
+pub(crate) const TAINT_EVICTION: &str = "taint-eviction-controller";
+pub(crate) const DISRUPTION: &str = "disruption-controller";
+pub(crate) const PERSISTENT_VOLUME_BINDER: &str = "persistentvolume-binder-controller";
+pub(crate) const CSR_APPROVING: &str = "certificatesigningrequest-approving-controller";
+pub(crate) const CSR_SIGNING: &str = "certificatesigningrequest-signing-controller";
+pub(crate) const CSR_CLEANER: &str = "certificatesigningrequest-cleaner-controller";
+pub(crate) const HORIZONTAL_POD_AUTOSCALER: &str = "horizontal-pod-autoscaler-controller";
+pub(crate) const TTL: &str = "ttl-controller";
+pub(crate) const SERVICE_LB: &str = "service-lb-controller";
 pub(crate) const VOLUME_PROTECTION: &str = "persistentvolume-protection-controller";
+pub(crate) const POLICY_STATUS: &str = "validatingadmissionpolicy-status-controller";
+pub(crate) const REPLICA_SET: &str = "replicaset-controller";
+pub(crate) const REPLICATION_CONTROLLER: &str = "replicationcontroller-controller";
+pub(crate) const DEPLOYMENT: &str = "deployment-controller";
+pub(crate) const DAEMON_SET: &str = "daemonset-controller";
+pub(crate) const STATEFUL_SET: &str = "statefulset-controller";
 
 /// Every controller there is.
 pub const NAMES: &[&str] = &[
@@ -22,6 +45,29 @@ pub const NAMES: &[&str] = &[
     RESOURCE_QUOTA,
     CLAIM_PROTECTION,
     VOLUME_PROTECTION,
+    POLICY_STATUS,
+    ENDPOINTS,
+    ENDPOINT_SLICE,
+    ENDPOINT_SLICE_MIRRORING,
+    JOB,
+    CRON_JOB,
+    TTL_AFTER_FINISHED,
+    POD_GC,
+    NODE_LIFECYCLE,
+    TAINT_EVICTION,
+    DISRUPTION,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    DEPLOYMENT,
+    DAEMON_SET,
+    STATEFUL_SET,
+    PERSISTENT_VOLUME_BINDER,
+    CSR_APPROVING,
+    CSR_SIGNING,
+    CSR_CLEANER,
+    HORIZONTAL_POD_AUTOSCALER,
+    TTL,
+    SERVICE_LB,
 ];
 
 /// The short names that upstream had first and still takes.
@@ -34,6 +80,27 @@ const ALIASES: &[(&str, &str)] = &[
     ("resourcequota", RESOURCE_QUOTA),
     ("pvc-protection", CLAIM_PROTECTION),
     ("pv-protection", VOLUME_PROTECTION),
+    ("endpoint", ENDPOINTS),
+    ("endpointslice", ENDPOINT_SLICE),
+    ("endpointslicemirroring", ENDPOINT_SLICE_MIRRORING),
+    ("job", JOB),
+    ("cronjob", CRON_JOB),
+    ("ttl-after-finished", TTL_AFTER_FINISHED),
+    ("podgc", POD_GC),
+    ("nodelifecycle", NODE_LIFECYCLE),
+    ("disruption", DISRUPTION),
+    ("replicaset", REPLICA_SET),
+    ("replicationcontroller", REPLICATION_CONTROLLER),
+    ("deployment", DEPLOYMENT),
+    ("daemonset", DAEMON_SET),
+    ("statefulset", STATEFUL_SET),
+    ("persistentvolume-binder", PERSISTENT_VOLUME_BINDER),
+    ("csrapproving", CSR_APPROVING),
+    ("csrsigning", CSR_SIGNING),
+    ("csrcleaner", CSR_CLEANER),
+    ("horizontalpodautoscaling", HORIZONTAL_POD_AUTOSCALER),
+    ("ttl", TTL),
+    ("service", SERVICE_LB),
 ];
 
 /// A choice among the controllers: `*` is all of them, `name` one, `-name` not this one. The first

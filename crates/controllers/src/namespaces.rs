@@ -9,26 +9,26 @@ mod findings;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use futures::future::BoxFuture;
 use futures::stream;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, NamespaceStatus, Pod};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::PartialObjectMeta;
 use kube::{Client, Error};
-use tokio_util::sync::CancellationToken;
+use kubewright::controller::Trigger;
+use kubewright::informer::{Informer, Scope};
+use kubewright::{Action, Cache, Context, Controller, ObjectKey, Reconciler};
 use tracing::{debug, warn};
 
-use crate::Now;
 use crate::answer::{Refusal as _, present};
-use crate::controller::{Change, Controller, text};
+use crate::census::{Census, Change, Listener};
 use crate::kinds::{Kind, Kinds};
-use crate::queue::{self, Outcome, Queue};
+use crate::part::text;
+use crate::{names, part};
 use findings::{Findings, Leftover};
 
 /// What this controller takes from `spec.finalizers` when all is gone.
@@ -36,12 +36,64 @@ const FINALIZER: &str = "kubernetes";
 const NAMESPACES_AT_ONCE: usize = 10;
 const KINDS_AT_ONCE: usize = 8;
 
-pub(crate) struct Namespaces {
+/// The controller of namespaces that end. The census tells it of what is in them.
+pub(crate) fn controller(cache: &Cache, census: &mut Census) -> Controller<Namespace, Ends> {
+    let controller =
+        part::controller(names::NAMESPACE, Ends).until_gone().at_once(NAMESPACES_AT_ONCE);
+    let namespaces = cache.informer(&Scope::default());
+    census.tell(Arc::new(Content { namespaces, trigger: controller.trigger("content") }));
+    controller
+}
+
+pub(crate) struct Ends;
+
+impl Reconciler<Namespace> for Ends {
+    async fn reconcile(
+        &self,
+        namespace: &mut Namespace,
+        ctx: &Context,
+    ) -> Result<Action, kubewright::Error> {
+        let Some(deleted) = &namespace.metadata.deletion_timestamp else {
+            return Ok(Action::Done);
+        };
+        let client = ctx.client().clone();
+        let (api, informer) = (Api::all(client.clone()), ctx.informer::<Namespace>()?);
+        let end = End { client, api, informer, now: ctx.now() };
+        match end.bring_about(namespace.clone(), deleted.0).await {
+            Err(EndError::Api(error)) if error.is_conflict() => Ok(Action::Requeue),
+            ended => Ok(ended?),
+        }
+    }
+}
+
+/// Has a namespace that ends looked at when something in it changes.
+struct Content {
+    namespaces: Informer<Namespace>,
+    trigger: Trigger,
+}
+
+impl Listener for Content {
+    fn wants(&self, kind: &Kind) -> bool {
+        kind.namespaced && kind.can("delete") && kind.plural != "events"
+    }
+
+    fn observe(&self, change: &Change<'_>) {
+        let (Change::Applied(_, object) | Change::Deleted(_, object)) = change else { return };
+        let key = ObjectKey::new(None, text(&object.namespace));
+        // One that is not known to end is looked at once it is.
+        let namespace = self.namespaces.get(&key).ok().flatten();
+        if namespace.is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_some()) {
+            self.trigger.fire(key);
+        }
+    }
+}
+
+/// The end of one namespace.
+struct End<'a> {
     client: Client,
     api: Api<Namespace>,
-    now: Now,
-    terminating: Mutex<HashSet<String>>,
-    queue: Queue<String>,
+    informer: &'a Informer<Namespace>,
+    now: Timestamp,
 }
 
 /// Why a namespace is not gone.
@@ -54,49 +106,30 @@ enum EndError {
     Content(Vec<String>),
 }
 
-impl Namespaces {
-    pub(crate) fn new(client: Client, now: Now) -> Self {
-        let api = Api::all(client.clone());
-        Self { client, api, now, terminating: Mutex::default(), queue: Queue::new() }
-    }
-
-    async fn work(&self, name: String) -> Outcome {
-        match self.reconcile(&name).await {
-            Ok(outcome) => outcome,
-            Err(EndError::Api(error)) if error.is_conflict() => Outcome::Failed,
-            Err(EndError::Api(error)) => {
-                warn!(namespace = name, error = error.text(), "a namespace does not end");
-                Outcome::Failed
-            }
-            Err(error @ EndError::Content(_)) => {
-                warn!(namespace = name, %error, "a namespace does not end");
-                Outcome::Failed
-            }
-        }
-    }
-
-    async fn reconcile(&self, name: &str) -> Result<Outcome, EndError> {
-        let Some(namespace) = self.api.get_opt(name).await? else { return Ok(Outcome::Done) };
-        let Some(deleted) = namespace.metadata.deletion_timestamp.clone() else {
-            return Ok(Outcome::Done);
-        };
+impl End<'_> {
+    async fn bring_about(
+        &self,
+        namespace: Namespace,
+        deleted: Timestamp,
+    ) -> Result<Action, EndError> {
+        let name = &text(&namespace.metadata.name).to_owned();
         let Some(mut namespace) = self.terminate(name, namespace).await? else {
-            return Ok(Outcome::Done);
+            return Ok(Action::Done);
         };
         if finalizers(&namespace).is_empty() {
-            return Ok(Outcome::Done);
+            return Ok(Action::Done);
         }
-        let findings = self.empty(name, deleted.0).await?;
+        let findings = self.empty(name, deleted).await?;
         self.report(name, &mut namespace, &findings).await;
         if !findings.failures().is_empty() {
             return Err(EndError::Content(findings.failures().to_vec()));
         }
         if findings.is_empty() {
             self.finalize(name, namespace).await?;
-            return Ok(Outcome::Done);
+            return Ok(Action::Done);
         }
         debug!(namespace = name, "content remains");
-        Ok(findings.patience().map_or(Outcome::Done, Outcome::After))
+        Ok(findings.patience().map_or(Action::Done, Action::RequeueAfter))
     }
 
     /// The phase says what the deletion means, for those who look at nothing else.
@@ -111,7 +144,8 @@ impl Namespaces {
             return Ok(Some(namespace));
         }
         status.phase = Some(TERMINATING.to_owned());
-        present(self.api.replace_status(name, &PostParams::default(), &namespace).await)
+        let written = self.api.replace_status(name, &PostParams::default(), &namespace).await;
+        Ok(present(written)?.inspect(|written| self.informer.expect(&written.metadata)))
     }
 
     async fn finalize(&self, name: &str, mut namespace: Namespace) -> Result<(), Error> {
@@ -125,13 +159,16 @@ impl Namespaces {
 
     /// Says in the namespace what was found. If it cannot be said now it is said next time.
     async fn report(&self, name: &str, namespace: &mut Namespace, findings: &Findings) {
-        let now = Timestamp::from_second((self.now)().as_second()).unwrap_or_default();
+        let now = Timestamp::from_second(self.now.as_second()).unwrap_or_default();
         let status: &mut NamespaceStatus = namespace.status.get_or_insert_default();
         let before = status.conditions.clone().unwrap_or_default();
         let Some(conditions) = conditions::update(&before, findings, now) else { return };
         status.conditions = Some(conditions);
         match self.api.replace_status(name, &PostParams::default(), namespace).await {
-            Ok(written) => *namespace = written,
+            Ok(written) => {
+                self.informer.expect(&written.metadata);
+                *namespace = written;
+            }
             Err(error) if error.is_absent() => {}
             Err(error) => {
                 warn!(namespace = name, error = error.text(), "conditions are not written");
@@ -167,7 +204,7 @@ impl Namespaces {
     async fn grace(&self, namespace: &str, deleted: Timestamp) -> Result<Duration, Error> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
         let pods = pods.list(&ListParams::default()).await?;
-        Ok(grace(&pods.items, (self.now)().duration_since(deleted)))
+        Ok(grace(&pods.items, self.now.duration_since(deleted)))
     }
 
     async fn cleared(
@@ -220,10 +257,6 @@ impl Namespaces {
         }
         list(&api).await
     }
-
-    fn terminating(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.terminating.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 async fn list(api: &Api<DynamicObject>) -> Result<Vec<PartialObjectMeta>, Error> {
@@ -250,39 +283,4 @@ fn grace(pods: &[Pod], since: jiff::SignedDuration) -> Duration {
     let passed = Duration::try_from(since).unwrap_or_default();
     let longest = Duration::from_secs(longest);
     if passed >= longest { Duration::ZERO } else { longest }
-}
-
-impl Controller for Namespaces {
-    fn wants(&self, kind: &Kind) -> bool {
-        kind.is("", "namespaces")
-            || kind.namespaced && kind.can("delete") && kind.plural != "events"
-    }
-
-    fn observe(&self, change: &Change<'_>) {
-        match change {
-            Change::Applied(kind, object) if kind.is("", "namespaces") => {
-                if object.deletion_timestamp.is_some() {
-                    let name = text(&object.name).to_owned();
-                    self.terminating().insert(name.clone());
-                    self.queue.add(name);
-                }
-            }
-            Change::Deleted(kind, object) if kind.is("", "namespaces") => {
-                self.terminating().remove(text(&object.name));
-            }
-            Change::Applied(_, object) | Change::Deleted(_, object) => {
-                let namespace = text(&object.namespace);
-                if self.terminating().contains(namespace) {
-                    self.queue.add(namespace.to_owned());
-                }
-            }
-            Change::Kinds(_) => {}
-        }
-    }
-
-    fn run(self: Arc<Self>, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
-        Box::pin(async move {
-            queue::work(&self.queue, NAMESPACES_AT_ONCE, &shutdown, |name| self.work(name)).await;
-        })
-    }
 }

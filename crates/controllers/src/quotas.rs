@@ -6,130 +6,155 @@
 //! does harm: what is charged already and not yet written would be missing from it, and could be
 //! used twice.
 
-mod footprints;
-mod ledger;
 mod plan;
+mod reason;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, ResourceQuota, Service};
-use kube::api::{Api, ApiResource, DynamicObject, ListParams, PostParams};
+use kube::api::{Api, ListParams};
 use kube::core::Request;
-use kube::{Client, Error, Resource};
+use kube::{Client, Error};
+use kubewright::context::Kind as Object;
+use kubewright::controller::Trigger;
+use kubewright::informer::{self, Informer, Scope};
+use kubewright::predicate::Predicate;
+use kubewright::{Action, Cache, Clock, Context, Controller, Reconciler};
 use kubewright_apimachinery::quota::Evaluator;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
-use tracing::warn;
 
-use crate::Now;
-use crate::answer::{Refusal as _, present};
-use crate::controller::{Change, Controller, text};
-use crate::feed::{self, Seen};
-use crate::kinds::Kind;
-use crate::queue::{self, Outcome, Queue};
-use footprints::Footprints;
-use ledger::{Key, Ledger};
+use crate::answer::Refusal as _;
+use crate::census::{Census, Change, Listener};
+use crate::kinds::{Kind, Kinds};
+use crate::part::text;
+use crate::{names, part};
 use plan::{Count, plan};
 
 const QUOTAS_AT_ONCE: usize = 5;
 /// After this long every quota is counted, whether there is a reason or not.
 const RESYNC: Duration = Duration::from_secs(300);
 
-/// Pods, services and claims may become cheaper while they are there, so their metadata is not
-/// enough.
-const FOLLOWED: usize = 3;
+/// The controller of all quotas. The census tells it of what is gone.
+pub(crate) fn controller(
+    cache: &Cache,
+    census: &mut Census,
+    clock: &Clock,
+) -> Controller<ResourceQuota, Quotas> {
+    let quotas = Quotas { kinds: census.kinds(), complete: census.complete() };
+    let controller = part::controller(names::RESOURCE_QUOTA, quotas)
+        // That it was charged is no reason to count.
+        .when(Predicate::new(|old: &ResourceQuota, new: &ResourceQuota| old.spec != new.spec))
+        // These may become cheaper while they are there.
+        .depends_on(becomes::<Pod>(Evaluator::Pods, clock))
+        .depends_on(becomes::<Service>(Evaluator::Services, clock))
+        .depends_on(becomes::<PersistentVolumeClaim>(Evaluator::Claims, clock))
+        .resync(RESYNC)
+        .at_once(QUOTAS_AT_ONCE);
+    census.tell(Arc::new(Returns {
+        quotas: cache.informer(&Scope::default()),
+        trigger: controller.trigger("objects"),
+        kinds: Mutex::default(),
+    }));
+    controller
+}
 
-/// The controller of all quotas.
+/// Whether an object matters to a quota because it counts otherwise than before.
+fn becomes<T: Object>(
+    evaluator: Evaluator,
+    clock: &Clock,
+) -> impl Fn(&informer::Change<T>, &ResourceQuota) -> bool + Send + Sync + 'static {
+    let clock = clock.clone();
+    move |change, quota| {
+        reason::counts(&evaluator, quota)
+            && reason::counts_otherwise(change, &evaluator, clock.now())
+    }
+}
+
+/// Has quotas counted when something goes that they count, or a kind comes.
+struct Returns {
+    quotas: Informer<ResourceQuota>,
+    trigger: Trigger,
+    kinds: Mutex<Arc<Kinds>>,
+}
+
+impl Listener for Returns {
+    fn wants(&self, kind: &Kind) -> bool {
+        reason::evaluator(kind).is_some()
+    }
+
+    fn observe(&self, change: &Change<'_>) {
+        let (quotas, evaluators) = match change {
+            Change::Kinds(kinds) => {
+                let mut known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+                let before = std::mem::replace(&mut *known, Arc::clone(kinds));
+                (self.quotas.list(), reason::new(&before, kinds))
+            }
+            Change::Deleted(kind, object) => {
+                let quotas = self.quotas.list_in(text(&object.namespace));
+                (quotas, reason::evaluator(kind).into_iter().collect())
+            }
+            Change::Applied(..) => return,
+        };
+        // Those that are not known yet are counted once they are.
+        for quota in reason::concerned(&quotas.unwrap_or_default(), &evaluators) {
+            self.trigger.fire(quota);
+        }
+    }
+}
+
 pub(crate) struct Quotas {
-    client: Client,
-    now: Now,
+    kinds: watch::Receiver<Arc<Kinds>>,
     complete: watch::Receiver<bool>,
-    ledger: Mutex<Ledger>,
-    /// How much is known that must be before anything is counted.
-    progress: watch::Sender<Progress>,
-    queue: Queue<Key>,
 }
 
-#[derive(Default)]
-struct Progress {
-    /// There is a quota, so that whole objects are of interest.
-    needed: bool,
-    /// How many kinds are followed whole.
-    followed: usize,
-}
-
-/// Why a quota is not counted.
+/// What a quota counts and could not be listed. The rest was counted.
 #[derive(Debug, thiserror::Error)]
-enum CountError {
-    #[error("reach the API")]
-    Api(#[from] Error),
-    /// The rest was counted.
-    #[error("list {}", .0.join(", "))]
-    Unlisted(Vec<String>),
+#[error("list {}", .0.join(", "))]
+struct Unlisted(Vec<String>);
+
+impl Reconciler<ResourceQuota> for Quotas {
+    async fn reconcile(
+        &self,
+        quota: &mut ResourceQuota,
+        ctx: &Context,
+    ) -> Result<Action, kubewright::Error> {
+        // What goes away after a count must be noticed, so nothing is counted before it would be.
+        // The sender is gone only when all ends.
+        let _ = self.complete.clone().wait_for(|complete| *complete).await;
+        // The cache may not have heard yet of what was charged, and what is charged later is no
+        // reason to count again. The account may list, and not get.
+        let quotas: Api<ResourceQuota> =
+            Api::namespaced(ctx.client().clone(), text(&quota.metadata.namespace));
+        let named = format!("metadata.name={}", text(&quota.metadata.name));
+        let found = quotas.list(&ListParams::default().fields(&named)).await?.items.pop();
+        let Some(live) = found else { return Ok(Action::Done) };
+        let (counts, unlisted) = self.count(ctx.client(), &live).await;
+        if let Some(status) = plan(&json!(live), &counts, ctx.now()) {
+            let status = serde_json::from_value(status)?;
+            // It is written only if nothing was charged meanwhile, which the version tells.
+            ctx.replace(&live, |quota| quota.status = status).await?;
+        }
+        match unlisted.is_empty() {
+            true => Ok(Action::Done),
+            false => Err(Unlisted(unlisted).into()),
+        }
+    }
 }
 
 impl Quotas {
-    pub(crate) fn new(client: Client, complete: watch::Receiver<bool>, now: Now) -> Self {
-        let progress = watch::Sender::new(Progress::default());
-        Self { client, now, complete, ledger: Mutex::default(), progress, queue: Queue::new() }
-    }
-
-    async fn work(&self, key: Key) -> Outcome {
-        self.wait_for_feeds().await;
-        let Key { namespace, name } = &key;
-        match self.reconcile(&key).await {
-            Ok(()) => Outcome::Done,
-            Err(CountError::Api(error)) if error.is_conflict() => Outcome::Failed,
-            Err(CountError::Api(error)) => {
-                warn!(namespace, name, error = error.text(), "a quota is not counted");
-                Outcome::Failed
-            }
-            Err(error @ CountError::Unlisted(_)) => {
-                warn!(namespace, name, %error, "a quota is counted in part");
-                Outcome::Failed
-            }
-        }
-    }
-
-    /// What goes away after a count must be noticed, so nothing is counted before it would be.
-    async fn wait_for_feeds(&self) {
-        // The senders live as long as the census, which ends after this does, and as this.
-        let _ = self.complete.clone().wait_for(|complete| *complete).await;
-        let mut progress = self.progress.subscribe();
-        let _ = progress.wait_for(|progress| progress.followed == FOLLOWED).await;
-    }
-
-    async fn reconcile(&self, key: &Key) -> Result<(), CountError> {
-        let api: Api<ResourceQuota> = Api::namespaced(self.client.clone(), &key.namespace);
-        // Its account may list, and not get.
-        let named = ListParams::default().fields(&format!("metadata.name={}", key.name));
-        let Some(mut quota) = api.list(&named).await?.items.pop() else { return Ok(()) };
-        let found = json!(quota);
-        let (counts, unlisted) = self.count(&key.namespace, &found["spec"]).await;
-        if let Some(status) = plan(&found, &counts, (self.now)()) {
-            quota.status = serde_json::from_value(status).expect("it is a status");
-            // It counts only if nothing was charged meanwhile, which the version tells.
-            present(api.replace_status(&key.name, &PostParams::default(), &quota).await)?;
-        }
-        match unlisted.is_empty() {
-            true => Ok(()),
-            false => Err(CountError::Unlisted(unlisted)),
-        }
-    }
-
     /// Reads all that a quota counts; the kinds that cannot be read besides.
-    async fn count(&self, namespace: &str, spec: &Value) -> (Vec<Count>, Vec<String>) {
-        let kinds = Arc::clone(&self.ledger().kinds);
+    async fn count(&self, client: &Client, quota: &ResourceQuota) -> (Vec<Count>, Vec<String>) {
+        let kinds = Arc::clone(&self.kinds.borrow());
         let (mut counts, mut unlisted) = (Vec::new(), Vec::new());
         for kind in &kinds.preferred {
-            let Some(evaluator) = ledger::evaluator(kind) else { continue };
-            if !ledger::counts(&evaluator, spec) {
+            let Some(evaluator) = reason::evaluator(kind) else { continue };
+            if !reason::counts(&evaluator, quota) {
                 continue;
             }
-            let objects = match self.objects(kind, &evaluator, namespace).await {
+            let namespace = text(&quota.metadata.namespace);
+            let objects = match objects(client, kind, &evaluator, namespace).await {
                 Ok(objects) => Some(objects),
                 Err(error) => {
                     unlisted.push(format!("{kind}: {}", error.text()));
@@ -140,130 +165,24 @@ impl Quotas {
         }
         (counts, unlisted)
     }
-
-    async fn objects(
-        &self,
-        kind: &Kind,
-        evaluator: &Evaluator,
-        namespace: &str,
-    ) -> Result<Vec<Value>, Error> {
-        let request = Request::new(kind.within(&self.client, namespace).resource_url());
-        let parameters = ListParams::default();
-        let request = match evaluator {
-            // Their number is all that counts.
-            Evaluator::Objects(_) => request.list_metadata(&parameters),
-            _ => request.list(&parameters),
-        };
-        let mut list: Value = self.client.request(request.map_err(Error::BuildRequest)?).await?;
-        match list["items"].take() {
-            Value::Array(items) => Ok(items),
-            _ => Ok(Vec::new()),
-        }
-    }
-
-    async fn follow_quotas(&self) {
-        let quotas = ApiResource::erase::<ResourceQuota>(&());
-        feed::follow(Api::all_with(self.client.clone(), &quotas), |seen| self.see(seen)).await;
-    }
-
-    fn see(&self, seen: Seen<DynamicObject>) {
-        match seen {
-            Seen::Listed(quotas) => {
-                self.ledger().retain(&quotas.iter().map(key).collect());
-                quotas.into_iter().for_each(|quota| self.apply(quota));
-            }
-            Seen::Applied(quota) => self.apply(quota),
-            Seen::Deleted(quota) => self.ledger().delete(&key(&quota)),
-            Seen::Unreadable => {}
-        }
-    }
-
-    fn apply(&self, mut quota: DynamicObject) {
-        let key = key(&quota);
-        if self.ledger().apply(&key, quota.data["spec"].take()) {
-            self.queue.add(key);
-        }
-        self.progress.send_if_modified(|progress| !std::mem::replace(&mut progress.needed, true));
-    }
-
-    /// Follows a kind whole, from the first quota on.
-    async fn follow<K: Resource<DynamicType = ()>>(&self) {
-        let mut progress = self.progress.subscribe();
-        if progress.wait_for(|progress| progress.needed).await.is_err() {
-            return;
-        }
-        let resource = ApiResource::erase::<K>(&());
-        let evaluator = Evaluator::of(&resource.group, &resource.plural).expect("it is counted");
-        let mut footprints = Footprints::new(evaluator.clone());
-        let mut is_told = false;
-        let api = Api::all_with(self.client.clone(), &resource);
-        feed::follow(api, |seen| {
-            for namespace in footprints.see(&seen, (self.now)()) {
-                self.enqueue(self.ledger().concerned(&evaluator, &namespace));
-            }
-            if !std::mem::replace(&mut is_told, true) {
-                self.progress.send_modify(|progress| progress.followed += 1);
-            }
-        })
-        .await;
-    }
-
-    async fn resync(&self) {
-        loop {
-            tokio::time::sleep(RESYNC).await;
-            self.enqueue(self.ledger().all());
-        }
-    }
-
-    fn enqueue(&self, quotas: Vec<Key>) {
-        for quota in quotas {
-            self.queue.add(quota);
-        }
-    }
-
-    fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-fn key(quota: &DynamicObject) -> Key {
-    let metadata = &quota.metadata;
-    Key { namespace: text(&metadata.namespace).to_owned(), name: text(&metadata.name).to_owned() }
-}
-
-impl Controller for Quotas {
-    fn wants(&self, kind: &Kind) -> bool {
-        ledger::evaluator(kind).is_some()
-    }
-
-    fn observe(&self, change: &Change<'_>) {
-        match change {
-            Change::Kinds(kinds) => self.enqueue(self.ledger().learn(kinds)),
-            Change::Deleted(kind, object) => {
-                if let Some(evaluator) = ledger::evaluator(kind) {
-                    let namespace = text(&object.namespace);
-                    self.enqueue(self.ledger().concerned(&evaluator, namespace));
-                }
-            }
-            Change::Applied(..) => {}
-        }
-    }
-
-    fn run(self: Arc<Self>, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
-        Box::pin(async move {
-            let watching = async {
-                futures::join!(
-                    self.follow_quotas(),
-                    self.follow::<Pod>(),
-                    self.follow::<Service>(),
-                    self.follow::<PersistentVolumeClaim>(),
-                    self.resync(),
-                )
-            };
-            futures::join!(
-                queue::work(&self.queue, QUOTAS_AT_ONCE, &shutdown, |key| self.work(key)),
-                shutdown.run_until_cancelled(watching),
-            );
-        })
+async fn objects(
+    client: &Client,
+    kind: &Kind,
+    evaluator: &Evaluator,
+    namespace: &str,
+) -> Result<Vec<Value>, Error> {
+    let request = Request::new(kind.within(client, namespace).resource_url());
+    let parameters = ListParams::default();
+    let request = match evaluator {
+        // Their number is all that counts.
+        Evaluator::Objects(_) => request.list_metadata(&parameters),
+        _ => request.list(&parameters),
+    };
+    let mut list: Value = client.request(request.map_err(Error::BuildRequest)?).await?;
+    match list["items"].take() {
+        Value::Array(items) => Ok(items),
+        _ => Ok(Vec::new()),
     }
 }

@@ -4,36 +4,53 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures::future::BoxFuture;
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
-use kube::api::{Api, ObjectMeta, PostParams};
-use kube::{Client, Error, Resource};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ServiceAccount};
+use kube::Resource;
+use kube::api::ObjectMeta;
+use kubewright::context::{Kind, WriteError};
+use kubewright::informer::Scope;
+use kubewright::predicate::Predicate;
+use kubewright::{Action, Context, Controller, Error, ObjectKey, Reconciler};
 
 use crate::answer::Refusal as _;
-use crate::controller::{Change, Controller, text};
-use crate::kinds::Kind;
-use crate::queue::{self, Outcome, Queue};
+use crate::part::text;
+use crate::{names, part};
 
 const AT_ONCE: usize = 8;
 
 /// Sees to it that a service account `default` is in each namespace.
-pub(crate) fn service_account(clients: (Client, Client)) -> Residents<ServiceAccount> {
-    Residents::new(clients, "serviceaccounts", "default", Box::new(plan_service_account))
+pub(crate) fn service_account() -> Controller<Namespace, Resident<ServiceAccount>> {
+    controller(names::SERVICE_ACCOUNT, "default", Box::new(plan_service_account))
 }
 
 /// Sees to it that the certificate is in each namespace, unchanged.
-pub(crate) fn root_ca(clients: (Client, Client), pem: String) -> Residents<ConfigMap> {
-    let plan = move |found: Option<ConfigMap>| plan_root_ca(&pem, found);
-    Residents::new(clients, "configmaps", ROOT_CA, Box::new(plan))
+pub(crate) fn root_ca(pem: &str) -> Controller<Namespace, Resident<ConfigMap>> {
+    let pem = pem.to_owned();
+    let plan = move |found: Option<&ConfigMap>| plan_root_ca(&pem, found);
+    controller(names::ROOT_CA, ROOT_CA, Box::new(plan))
+}
+
+/// The controller of objects with a name in all namespaces. Of their kind it looks at no others.
+fn controller<K>(
+    controller: &str,
+    name: &'static str,
+    plan: Planner<K>,
+) -> Controller<Namespace, Resident<K>>
+where
+    K: Kind + Resource<Scope = NamespaceResourceScope> + Clone,
+{
+    let named = Scope { fields: Some(format!("metadata.name={name}")), ..Scope::default() };
+    part::controller(controller, Resident { name, plan })
+        // A namespace that is there lacks nothing for being changed.
+        .when(Predicate::new(|_, _| false))
+        .watches_among(named, |object: &K| {
+            vec![ObjectKey::new(None, text(&object.meta().namespace))]
+        })
+        .at_once(AT_ONCE)
 }
 
 const ROOT_CA: &str = "kube-root-ca.crt";
@@ -53,17 +70,17 @@ enum Plan<K> {
     Replace(K),
 }
 
-fn plan_service_account(found: Option<ServiceAccount>) -> Plan<ServiceAccount> {
+fn plan_service_account(found: Option<&ServiceAccount>) -> Plan<ServiceAccount> {
     match found {
         Some(_) => Plan::Keep,
         None => Plan::Create(ServiceAccount { metadata: named("default"), ..Default::default() }),
     }
 }
 
-fn plan_root_ca(pem: &str, found: Option<ConfigMap>) -> Plan<ConfigMap> {
+fn plan_root_ca(pem: &str, found: Option<&ConfigMap>) -> Plan<ConfigMap> {
     let data = Some(BTreeMap::from([(CERTIFICATE.to_owned(), pem.to_owned())]));
     let (key, value) = DESCRIPTION;
-    let Some(mut found) = found else {
+    let Some(mut found) = found.cloned() else {
         let mut metadata = named(ROOT_CA);
         metadata.annotations = Some(BTreeMap::from([(key.to_owned(), value.to_owned())]));
         return Plan::Create(ConfigMap { metadata, data, ..Default::default() });
@@ -81,116 +98,40 @@ fn named(name: &str) -> ObjectMeta {
     ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }
 }
 
-type Planner<K> = Box<dyn Fn(Option<K>) -> Plan<K> + Send + Sync>;
+type Planner<K> = Box<dyn Fn(Option<&K>) -> Plan<K> + Send + Sync>;
 
-/// The controller of one such object.
-pub(crate) struct Residents<K> {
-    /// Writes only: its account may not read, since all controllers share their watches.
-    client: Client,
-    reader: Client,
-    /// Of the core group.
-    plural: &'static str,
+/// One such object.
+pub(crate) struct Resident<K> {
     name: &'static str,
     plan: Planner<K>,
-    active: Mutex<HashSet<String>>,
-    /// Namespaces to look at.
-    queue: Queue<String>,
 }
 
-impl<K> Residents<K>
+impl<K> Reconciler<Namespace> for Resident<K>
 where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Serialize,
+    K: Kind + Resource<Scope = NamespaceResourceScope> + Clone,
 {
-    fn new(
-        (client, reader): (Client, Client),
-        plural: &'static str,
-        name: &'static str,
-        plan: Planner<K>,
-    ) -> Self {
-        Self { client, reader, plural, name, plan, active: Mutex::default(), queue: Queue::new() }
-    }
-
-    async fn work(&self, namespace: String) -> Outcome {
-        match self.reconcile(&namespace).await {
-            Ok(()) => Outcome::Done,
-            Err(error) => {
-                let (name, error) = (self.name, error.text());
-                warn!(name, namespace, error, "a namespace lacks an object");
-                Outcome::Failed
+    async fn reconcile(&self, namespace: &mut Namespace, ctx: &Context) -> Result<Action, Error> {
+        let home = namespace.metadata.name.as_deref();
+        let found = ctx.get::<K>(home, self.name).await?;
+        let written = match ((self.plan)(found.as_deref()), found) {
+            (Plan::Create(mut object), _) => {
+                object.meta_mut().namespace = home.map(str::to_owned);
+                ctx.create_unowned(object).await
             }
-        }
-    }
-
-    async fn reconcile(&self, namespace: &str) -> Result<(), Error> {
-        if !self.active().contains(namespace) {
-            return Ok(());
-        }
-        let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
-        let parameters = PostParams::default();
-        let read: Api<K> = Api::namespaced(self.reader.clone(), namespace);
-        let written = match (self.plan)(read.get_opt(self.name).await?) {
-            Plan::Keep => return Ok(()),
-            Plan::Create(object) => api.create(&parameters, &object).await,
-            Plan::Replace(object) => api.replace(self.name, &parameters, &object).await,
+            (Plan::Replace(object), Some(found)) => {
+                ctx.replace(found.as_ref(), |found| *found = object).await
+            }
+            _ => return Ok(Action::Done),
         };
         match written {
             // The namespace is going, or somebody was faster.
-            Err(error) if error.is_terminating() || error.is_absent() || error.already_exists() => {
-                Ok(())
-            }
-            written => written.map(drop),
-        }
-    }
-
-    fn active(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<K> Controller for Residents<K>
-where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Serialize
-        + Send
-        + Sync
-        + 'static,
-{
-    fn wants(&self, kind: &Kind) -> bool {
-        kind.is("", "namespaces") || kind.is("", self.plural)
-    }
-
-    fn observe(&self, change: &Change<'_>) {
-        match change {
-            Change::Applied(kind, object) if kind.is("", "namespaces") => {
-                let name = text(&object.name).to_owned();
-                if object.deletion_timestamp.is_some() {
-                    self.active().remove(&name);
-                } else if self.active().insert(name.clone()) {
-                    self.queue.add(name);
-                }
-            }
-            Change::Deleted(kind, object) if kind.is("", "namespaces") => {
-                self.active().remove(text(&object.name));
-            }
-            Change::Applied(_, object) | Change::Deleted(_, object)
-                if text(&object.name) == self.name =>
+            Err(WriteError::Refused { source, .. })
+                if source.is_terminating() || source.is_absent() || source.already_exists() =>
             {
-                self.queue.add(text(&object.namespace).to_owned());
+                Ok(Action::Done)
             }
-            Change::Kinds(_) | Change::Applied(..) | Change::Deleted(..) => {}
+            Err(WriteError::Refused { source, .. }) if source.is_conflict() => Ok(Action::Requeue),
+            written => Ok(written.map(|_| Action::Done)?),
         }
-    }
-
-    fn run(self: Arc<Self>, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
-        Box::pin(async move {
-            queue::work(&self.queue, AT_ONCE, &shutdown, |namespace| self.work(namespace)).await;
-        })
     }
 }

@@ -29,6 +29,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Resource;
 use kube::core::ApiResource;
+use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 mod tests;
@@ -38,7 +39,7 @@ const CHANGE: &[&str] = &["update", "patch"];
 const WRITE: &[&str] = &["create", "update", "patch", "delete"];
 
 /// One declared use of a kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
     pub group: String,
     pub version: String,
@@ -58,7 +59,7 @@ pub struct Access {
 }
 
 /// In which namespaces a kind is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Reach {
     /// Wherever the operator looks, which its settings say; and the whole cluster for kinds that
     /// are in no namespace.

@@ -32,6 +32,8 @@ struct Inner {
     informers: Mutex<HashMap<Id, Box<dyn Entry>>>,
     /// Kinds whose objects keep the record of who set which field.
     managed: Mutex<HashSet<TypeId>>,
+    /// Objects are kept as texts.
+    is_text: bool,
     /// Wakes informers whose kind was not served, when a definition changes.
     definitions: Mutex<Option<Subscription>>,
     /// Unbounded: no more than one for each informer.
@@ -50,12 +52,26 @@ struct Id {
 impl Cache {
     /// A cache, and what must run for its informers to be informed. That ends when the cache and
     /// all its clones are gone.
+    ///
+    /// Objects are kept as they are read: readers share them.
     pub fn new(client: Client) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        Cache::build(client, false)
+    }
+
+    /// The same, but objects are kept as the texts they came in, shortened, and read whenever
+    /// somebody looks. They take a fraction of the memory; those who look at thousands at a time
+    /// should not.
+    pub fn of_texts(client: Client) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        Cache::build(client, true)
+    }
+
+    fn build(client: Client, is_text: bool) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (start, mut started) = mpsc::unbounded_channel::<BoxFuture<'static, ()>>();
         let inner = Inner {
             client,
             informers: Mutex::default(),
             managed: Mutex::default(),
+            is_text,
             definitions: Mutex::default(),
             start,
         };
@@ -102,7 +118,20 @@ impl Cache {
     where
         K: kube::Resource<DynamicType = ()> + Send + Sync + 'static,
     {
-        self.shared((), scope, Source::metadata_only)
+        self.metadata_of((), scope)
+    }
+
+    /// The same of a kind that is known only at run time. Metadata is kept as text: who follows
+    /// kinds that come and go, follows many.
+    pub fn metadata_of<K>(
+        &self,
+        dynamic: K::DynamicType,
+        scope: &Scope,
+    ) -> Informer<PartialObjectMeta<K>>
+    where
+        K: kube::Resource<DynamicType: Send + Sync> + Send + Sync + 'static,
+    {
+        self.shared(dynamic, scope, |source| source.metadata_only().as_text())
     }
 
     /// Lets the objects of a kind keep their `managedFields`, from the next informer on. Nobody
@@ -151,6 +180,8 @@ impl Cache {
                 object.meta_mut().managed_fields = None;
             }
         });
+        // A text is kept without what is managed.
+        let source = if self.0.is_text && !is_managed { source.as_text() } else { source };
         let (informer, run) = Informer::new(source);
         informers.retain(|_, entry| entry.is_held());
         informers.insert(id, Box::new(informer.downgrade()));

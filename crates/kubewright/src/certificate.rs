@@ -16,10 +16,10 @@ mod self_made;
 mod tests;
 
 pub use self::authority::{Authority, IssueError, Pair};
-pub use self::current::{Current, PairError};
+pub use self::current::{Current, PairError, anyone};
 pub use self::directory::{Directory, Metrics, ReadError};
 pub use self::inject::{InjectError, Targets};
 pub use self::kept::{Kept, Lifetimes, Wanted, plan};
 pub use self::self_made::{KeepError, SelfMade};
 
-pub(crate) use self::current::{HTTP2, anyone};
+pub(crate) use self::current::HTTP2;

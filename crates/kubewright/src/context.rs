@@ -5,6 +5,7 @@
 //! the context before it.
 
 mod subject;
+mod write;
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -16,11 +17,13 @@ use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{DeleteParams, ObjectMeta, Preconditions};
+use kube::core::{PartialObjectMeta, Status};
 use kube::{Client, Resource};
 use serde::Serialize;
 use serde_json::Value;
 
 pub(crate) use self::subject::Subject;
+pub(crate) use self::write::{Unsent, Write};
 use crate::apply::{self, settled};
 use crate::clock::Clock;
 use crate::condition;
@@ -28,6 +31,8 @@ use crate::endpoint::Endpoint;
 use crate::event::{Event, Recorder};
 use crate::informer::{Informer, NotReady, Object};
 use crate::key::ObjectKey;
+use crate::reconcile::Request;
+use crate::shard::Work;
 
 /// The index by which the objects that something controls are found.
 pub(crate) const CONTROLLER: &str = "controller";
@@ -41,6 +46,8 @@ impl<K: Object + Resource<DynamicType = (), Scope: 'static> + Serialize> Kind fo
 pub struct Context {
     site: Arc<Site>,
     subject: Subject,
+    /// What makes the object this replica's, where objects are shared out.
+    work: Option<Arc<Work>>,
 }
 
 /// What all reconciles of a controller have in common.
@@ -50,6 +57,8 @@ pub(crate) struct Site {
     pub(crate) manager: Arc<str>,
     pub(crate) recorder: Recorder,
     pub(crate) clock: Clock,
+    /// How the controller's own objects are written.
+    pub(crate) write: Write,
     pub(crate) informers: Informers,
     /// What the server found nothing to change in, though it looked different: the hash of what
     /// was applied, and the version it was applied to.
@@ -94,14 +103,39 @@ pub enum WriteError {
     Refused { kind: String, key: ObjectKey, source: kube::Error },
 }
 
+impl WriteError {
+    /// What the server said, if it was asked.
+    pub fn answer(&self) -> Option<&Status> {
+        match self {
+            WriteError::Refused { source: kube::Error::Api(status), .. } => Some(status),
+            _ => None,
+        }
+    }
+
+    /// The HTTP code of what the server said.
+    pub fn code(&self) -> Option<u16> {
+        self.answer().map(|status| status.code)
+    }
+
+    /// The server's word for why, as `AlreadyExists`.
+    pub fn reason(&self) -> Option<&str> {
+        self.answer().map(|status| status.reason.as_str())
+    }
+}
+
 impl Context {
-    pub(crate) fn new(site: &Arc<Site>, object: &impl Resource<DynamicType = ()>) -> Self {
-        Context { site: Arc::clone(site), subject: Subject::of(object) }
+    pub(crate) fn new<K: Resource<DynamicType = ()>>(
+        site: &Arc<Site>,
+        request: &Request<K>,
+        object: &K,
+    ) -> Self {
+        let work = request.work.clone();
+        Context { site: Arc::clone(site), subject: Subject::of(object), work }
     }
 
     /// The client, for what is not offered here.
     pub fn client(&self) -> &Client {
-        &self.site.client
+        self.work.as_ref().map_or(&self.site.client, |work| work.client())
     }
 
     pub fn now(&self) -> Timestamp {
@@ -165,7 +199,7 @@ impl Context {
                 return Ok(Arc::clone(live));
             }
         }
-        let endpoint = Endpoint::of::<T>(&self.site.client, key.namespace());
+        let endpoint = Endpoint::of::<T>(self.client(), key.namespace());
         let applied: T = endpoint
             .apply(key.name(), &self.site.manager, &wanted)
             .await
@@ -182,10 +216,15 @@ impl Context {
     /// Makes a child whose name the server completes (`generateName`), or that must be new.
     pub async fn create<T: Kind>(&self, mut child: T) -> Result<Arc<T>, WriteError> {
         self.adopt(&mut child)?;
-        self.place(&mut child)?;
-        let key = ObjectKey::of(child.meta());
-        let endpoint = Endpoint::of::<T>(&self.site.client, key.namespace());
-        let created = endpoint.create(&child).await;
+        self.create_unowned(child).await
+    }
+
+    /// The same for an object that is nobody's child.
+    pub async fn create_unowned<T: Kind>(&self, mut object: T) -> Result<Arc<T>, WriteError> {
+        self.place(&mut object)?;
+        let key = ObjectKey::of(object.meta());
+        let endpoint = Endpoint::of::<T>(self.client(), key.namespace());
+        let created = endpoint.create(&self.site.manager, &object).await;
         let created: T = created.map_err(|source| refused::<T>(&key, source))?;
         self.informer::<T>()?.expect(created.meta());
         Ok(Arc::new(created))
@@ -196,7 +235,7 @@ impl Context {
         let (metadata, key) = (object.meta(), ObjectKey::of(object.meta()));
         let preconditions = Preconditions { uid: metadata.uid.clone(), ..Preconditions::default() };
         let params = DeleteParams::background().preconditions(preconditions);
-        let endpoint = Endpoint::of::<T>(&self.site.client, key.namespace());
+        let endpoint = Endpoint::of::<T>(self.client(), key.namespace());
         match endpoint.delete(key.name(), &params).await {
             Ok(()) => {
                 self.informer::<T>()?.expect_gone(metadata);
@@ -208,9 +247,90 @@ impl Context {
         }
     }
 
+    /// Changes another object, if it is still the one that was seen: what `change` makes different
+    /// is sent, to its status too. If lists are among it, nobody may have changed the object since.
+    pub async fn edit<T: Kind + Clone>(
+        &self,
+        seen: &T,
+        change: impl FnOnce(&mut T),
+    ) -> Result<Arc<T>, WriteError> {
+        let mut object = seen.clone();
+        change(&mut object);
+        self.send(Write::Difference, seen, &object).await
+    }
+
+    /// Puts another object in the place of the version that was seen, if it is still that one. For
+    /// accounts that may `update` it, but not `patch`; otherwise [`edit`](Context::edit) is better.
+    pub async fn replace<T: Kind + Clone>(
+        &self,
+        seen: &T,
+        change: impl FnOnce(&mut T),
+    ) -> Result<Arc<T>, WriteError> {
+        let mut object = seen.clone();
+        change(&mut object);
+        self.send(Write::Whole, seen, &object).await
+    }
+
+    /// The objects of an owned kind that nobody controls, beside the one that is reconciled.
+    pub async fn orphans<T: Kind>(&self) -> Result<Vec<Arc<T>>, ReadError> {
+        let orphans = orphans(self.subject.namespace());
+        Ok(self.fresh::<T>().await?.by_index(CONTROLLER, &orphans)?)
+    }
+
+    /// The children that an object with a selector should have, in the order of their keys: orphans
+    /// that are selected are adopted, and children that are not any more are let go. Those that are
+    /// not `among` them at all, as pods that are over, stay as they are and out of it.
+    ///
+    /// An object that is being deleted, by what the server says now, neither adopts nor lets go;
+    /// and what is being deleted is not adopted.
+    pub async fn claim<T: Kind + Clone>(
+        &self,
+        among: impl Fn(&T) -> bool + Send,
+        selects: impl Fn(&T) -> bool + Send,
+    ) -> Result<Vec<Arc<T>>, WriteError> {
+        let mut claimed = Vec::new();
+        let mut children = self.children::<T>().await?;
+        children.retain(|child| among(child));
+        for child in children {
+            if selects(&child) {
+                claimed.push(child);
+            } else if !self.subject.is_deleting() {
+                self.let_go(child.as_ref()).await?;
+            }
+        }
+        let mut orphans = self.orphans::<T>().await?;
+        orphans.retain(|orphan| {
+            orphan.meta().deletion_timestamp.is_none() && among(orphan) && selects(orphan)
+        });
+        if orphans.is_empty() || !self.may_adopt::<T>().await? {
+            return Ok(claimed);
+        }
+        for orphan in orphans {
+            let adopted = self.edit(orphan.as_ref(), |orphan| {
+                orphan
+                    .meta_mut()
+                    .owner_references
+                    .get_or_insert_default()
+                    .push(self.subject.owner());
+            });
+            match adopted.await {
+                Ok(adopted) => claimed.push(adopted),
+                Err(error) if error.code() == Some(404) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        claimed.sort_by_cached_key(|child| ObjectKey::of(child.meta()));
+        Ok(claimed)
+    }
+
     /// Tells people something about the object that is reconciled.
     pub fn event(&self, event: Event) {
         self.site.recorder.record(self.subject.reference(), event);
+    }
+
+    /// Tells people something about another object.
+    pub fn event_about<T: Kind>(&self, object: &T, event: Event) {
+        self.site.recorder.record(Subject::of(object).reference(), event);
     }
 
     /// A condition of the object that is reconciled, as it is from now on.
@@ -218,6 +338,63 @@ impl Context {
         Condition {
             observed_generation: self.subject.generation(),
             ..condition::new(kind, status, reason, message, self.now())
+        }
+    }
+
+    async fn send<T: Kind>(
+        &self,
+        write: Write,
+        seen: &T,
+        wanted: &T,
+    ) -> Result<Arc<T>, WriteError> {
+        let key = ObjectKey::of(seen.meta());
+        let unwritable =
+            |source| WriteError::Unwritable { kind: kind::<T>(), key: key.clone(), source };
+        let before = serde_json::to_value(seen).map_err(unwritable)?;
+        let after = serde_json::to_value(wanted).map_err(unwritable)?;
+        let written = self.site.write_by(self.client(), write, &key, &before, after).await;
+        let written: Option<T> = written.map_err(|unsent| match unsent {
+            Unsent::Status(source) | Unsent::Object(source) => refused::<T>(&key, source),
+        })?;
+        let written = match written {
+            Some(written) => written,
+            None => serde_json::from_value(before).map_err(unwritable)?,
+        };
+        if let Some(informer) = self.site.informers.get::<T>() {
+            informer.expect(written.meta());
+        }
+        Ok(Arc::new(written))
+    }
+
+    /// Whether the reconciled object is still there and not being deleted, by the server's word:
+    /// what it adopts when it is about to go would be lost.
+    async fn may_adopt<T: Kind>(&self) -> Result<bool, WriteError> {
+        if self.subject.is_deleting() {
+            return Ok(false);
+        }
+        let endpoint = Endpoint::at(self.client(), self.subject.path());
+        let live = endpoint.get::<PartialObjectMeta>(self.subject.name()).await;
+        match live {
+            Ok(live) => Ok(live.metadata.uid.as_deref() == Some(self.subject.uid())
+                && live.metadata.deletion_timestamp.is_none()),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+            Err(source) => {
+                let key = ObjectKey::new(self.subject.namespace(), self.subject.name());
+                Err(refused::<T>(&key, source))
+            }
+        }
+    }
+
+    /// Ends the control over a child. That it is gone is as good.
+    async fn let_go<T: Kind + Clone>(&self, child: &T) -> Result<(), WriteError> {
+        let released = self.edit(child, |child| {
+            if let Some(owners) = &mut child.meta_mut().owner_references {
+                owners.retain(|owner| owner.uid != self.subject.uid());
+            }
+        });
+        match released.await {
+            Err(error) if !matches!(error.code(), Some(404 | 422)) => Err(error),
+            _ => Ok(()),
         }
     }
 
@@ -300,6 +477,11 @@ impl Informers {
     pub(crate) fn get<T: Object>(&self) -> Option<&Informer<T>> {
         self.0.get(&TypeId::of::<T>()).and_then(|informer| informer.downcast_ref())
     }
+}
+
+/// What stands in the index of controllers for those that have none.
+pub(crate) fn orphans(namespace: Option<&str>) -> String {
+    format!("orphans/{}", namespace.unwrap_or_default())
 }
 
 pub(crate) fn is_namespaced<T: Resource<DynamicType = (), Scope: 'static>>() -> bool {

@@ -6,6 +6,7 @@
 //! is for a [`Controller`](crate::Controller), which runs one of these.
 
 mod recent;
+mod share;
 mod worker;
 mod writes;
 
@@ -14,15 +15,18 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use kube::Resource;
+use kube::api::ObjectMeta;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::context::is_namespaced;
 use crate::informer::{Change, Informer, NotReady, Object, Subscription};
 use crate::key::ObjectKey;
 use crate::metrics::Metrics;
 use crate::predicate::Predicate;
-use crate::queue::{Add, Cause, Queue};
+use crate::queue::{Add, Cause, Pauses, Queue};
 use crate::reconcile::{Action, Error, Request};
+use crate::shard::Ring;
 
 pub(crate) use self::recent::Recent;
 use self::worker::Worker;
@@ -47,6 +51,7 @@ pub struct ControlLoop<K: Object> {
     writes: Arc<Writes>,
     recent: Arc<Recent>,
     metrics: Option<Arc<Metrics>>,
+    ring: Option<Ring>,
 }
 
 impl<K: Object> ControlLoop<K> {
@@ -64,6 +69,7 @@ impl<K: Object> ControlLoop<K> {
             writes: Arc::default(),
             recent: Arc::default(),
             metrics: None,
+            ring: None,
         }
     }
 
@@ -75,7 +81,7 @@ impl<K: Object> ControlLoop<K> {
     /// Reconciles objects also when those that they control change.
     pub fn owns<C: Object>(self, children: &Informer<C>) -> Self
     where
-        K: Resource<DynamicType = ()>,
+        K: Resource<DynamicType = (), Scope: 'static>,
     {
         self.watches(children, |child: &C| controlled_by::<K>(child).into_iter().collect())
     }
@@ -91,6 +97,18 @@ impl<K: Object> ControlLoop<K> {
         self
     }
 
+    /// Reconciles the objects of its own that a change of another matters to. They are looked
+    /// through one by one, in the namespace of the other if both have one.
+    pub fn depends_on<C: Object>(
+        mut self,
+        others: &Informer<C>,
+        matters: impl Fn(&Change<C>, &K) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        let (informer, primary) = (others.clone(), self.primary.clone());
+        self.others.push(Box::new(Related { informer, primary, matters: Arc::new(matters) }));
+        self
+    }
+
     /// How many reconciles may run at a time. One, unless said otherwise.
     pub fn at_once(self, at_once: usize) -> Self {
         ControlLoop { at_once: at_once.max(1), ..self }
@@ -101,6 +119,12 @@ impl<K: Object> ControlLoop<K> {
         ControlLoop { deadline: Some(deadline), ..self }
     }
 
+    /// How long an object waits after its reconcile has failed. To be said before anything else has
+    /// the [queue](ControlLoop::queue).
+    pub fn pauses(self, pauses: Pauses) -> Self {
+        ControlLoop { queue: Arc::new(Queue::with_pauses(pauses)), ..self }
+    }
+
     /// How long informers may take to be ready. Two minutes, unless said otherwise.
     pub fn sync_max(self, sync_max: Duration) -> Self {
         ControlLoop { sync_max, ..self }
@@ -109,6 +133,12 @@ impl<K: Object> ControlLoop<K> {
     /// Counts what it does.
     pub fn metrics(self, metrics: &Arc<Metrics>) -> Self {
         ControlLoop { metrics: Some(Arc::clone(metrics)), ..self }
+    }
+
+    /// Reconciles only what is this replica's share, now and whenever that changes. Reconciles
+    /// write with the client of [`Request::work`].
+    pub fn sharded(self, ring: &Ring) -> Self {
+        ControlLoop { ring: Some(ring.clone()), ..self }
     }
 
     /// What it has reconciled last.
@@ -140,15 +170,21 @@ impl<K: Object> ControlLoop<K> {
             deadline: self.deadline,
             writes: Arc::clone(&self.writes),
             recent: Arc::clone(&self.recent),
+            ring: self.ring.clone(),
             meter: self.metrics.map(|metrics| metrics.of(&self.name, &self.queue, self.at_once)),
             reconcile,
         });
+        let mut sharing = JoinSet::new();
+        if let Some(ring) = self.ring {
+            sharing.spawn(share::follow(ring, self.primary.clone(), Arc::clone(&self.queue)));
+        }
         let mut workers = JoinSet::new();
         for _ in 0..self.at_once {
             workers.spawn(Arc::clone(&worker).run());
         }
         shutdown.cancelled().await;
         drop(listening);
+        sharing.shutdown().await;
         self.queue.close();
         while workers.join_next().await.is_some() {}
         Ok(())
@@ -183,7 +219,7 @@ impl<K: Object> ControlLoop<K> {
                 Change::Applied { .. } => {}
                 Change::Deleted(_) => writes.forget(&key),
             }
-            let cause = cause(&source, object.as_ref());
+            let cause = cause(&source, key.clone(), object.meta());
             queue.add_with(key, Add::default().priority(priority).because(cause));
         });
         let others = self.others.iter().map(|other| other.listen(&self.queue));
@@ -193,7 +229,7 @@ impl<K: Object> ControlLoop<K> {
 
 /// Something that happened outside.
 pub(crate) fn outside(source: &Arc<str>) -> Cause {
-    Cause { source: Arc::clone(source), object: Box::default(), revision: Box::default() }
+    Cause { source: Arc::clone(source), object: Arc::default(), revision: Box::default() }
 }
 
 /// Another informer that a controller listens to.
@@ -229,7 +265,7 @@ where
                 keys.dedup();
             }
             for key in keys {
-                let cause = cause(&source, object.as_ref());
+                let cause = cause(&source, ObjectKey::of(object.meta()), object.meta());
                 queue.add_with(key, Add::default().priority(priority).because(cause));
             }
         })
@@ -240,22 +276,68 @@ where
     }
 }
 
+/// Another informer whose changes matter to objects of the first.
+struct Related<C, K, M> {
+    informer: Informer<C>,
+    primary: Informer<K>,
+    matters: Arc<M>,
+}
+
+impl<C, K, M> Listen for Related<C, K, M>
+where
+    C: Object,
+    K: Object,
+    M: Fn(&Change<C>, &K) -> bool + Send + Sync + 'static,
+{
+    fn listen(&self, queue: &Arc<Queue<ObjectKey>>) -> Subscription {
+        let (queue, matters, source) =
+            (Arc::clone(queue), Arc::clone(&self.matters), self.informer.source());
+        let primary = self.primary.clone();
+        self.informer.subscribe(move |change| {
+            let (object, priority) = match change {
+                Change::Applied { object, initial: true, .. } => (object, INITIAL_PRIORITY),
+                Change::Applied { object, .. } | Change::Deleted(object) => (object, 0),
+            };
+            // If they cannot be read now, they will all be looked at once they can.
+            let own = match &object.meta().namespace {
+                Some(namespace) => primary.list_beside(namespace),
+                None => primary.list(),
+            };
+            for own in own.unwrap_or_default() {
+                if matters(change, &own) {
+                    let add = Add::default().priority(priority);
+                    let cause = cause(&source, ObjectKey::of(object.meta()), object.meta());
+                    queue.add_with(ObjectKey::of(own.meta()), add.because(cause));
+                }
+            }
+        })
+    }
+
+    fn synced(&self, timeout: Duration) -> BoxFuture<'_, Result<(), NotReady>> {
+        Box::pin(self.informer.synced(timeout))
+    }
+}
+
 /// The object of kind `K` that controls another one.
-fn controlled_by<K: Resource<DynamicType = ()>>(child: &impl Resource) -> Option<ObjectKey> {
+fn controlled_by<K>(child: &impl Resource) -> Option<ObjectKey>
+where
+    K: Resource<DynamicType = (), Scope: 'static>,
+{
     let owners = child.meta().owner_references.iter().flatten();
     let mut controllers = owners.filter(|owner| owner.controller == Some(true));
     let owner = controllers.find(|owner| {
         let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
         owner.kind == K::kind(&()) && group == K::group(&())
     })?;
-    Some(ObjectKey::new(child.meta().namespace.as_deref(), &owner.name))
+    // Who is in no namespace can have children in any.
+    let namespace = child.meta().namespace.as_deref().filter(|_| is_namespaced::<K>());
+    Some(ObjectKey::new(namespace, &owner.name))
 }
 
-fn cause(source: &Arc<str>, object: &impl Resource) -> Cause {
-    let metadata = object.meta();
+fn cause(source: &Arc<str>, key: ObjectKey, metadata: &ObjectMeta) -> Cause {
     Cause {
         source: Arc::clone(source),
-        object: ObjectKey::of(metadata).as_str().into(),
+        object: key.into(),
         revision: metadata.resource_version.as_deref().unwrap_or_default().into(),
     }
 }

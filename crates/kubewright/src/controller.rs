@@ -4,8 +4,10 @@
 //! no objects until then, and can be run again after it has ended.
 
 mod round;
+mod routine;
 mod source;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -18,25 +20,24 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use self::round::Round;
-use self::source::{Owned, Read, Watch, Watched};
+use self::routine::Routine;
+use self::source::{Owned, Read, Related, Watch, Watched};
 use crate::access::Access;
 use crate::cache::Cache;
 use crate::clock::Clock;
-use crate::context::{Context, Informers, Kind, Site, is_namespaced};
+use crate::context::{Context, Informers, Kind, Site, Write, is_namespaced};
 use crate::control_loop::{ControlLoop, Recent};
 use crate::event::Recorder;
-use crate::informer::{Informer, NotReady, Object, Scope};
+use crate::informer::{Change, Informer, NotReady, Scope};
 use crate::key::ObjectKey;
 use crate::metrics::Metrics;
 use crate::predicate::Predicate;
-use crate::queue::{Add, Queue};
-use crate::random;
+use crate::queue::{Add, Pauses, Queue};
 use crate::reconcile::{Action, Error};
+use crate::shard::Ring;
 
 /// Everything is looked at again so often, give or take a tenth, whether or not it has changed.
 const RESYNC: Duration = Duration::from_secs(10 * 60 * 60);
-/// What is looked at only to be sure is less urgent than what happens.
-const RESYNC_PRIORITY: i32 = -100;
 
 /// Brings about what objects of a kind say.
 ///
@@ -78,6 +79,12 @@ pub struct Controller<K: Kind, R> {
     at_once: usize,
     deadline: Option<Duration>,
     resync: Duration,
+    manager: Option<Arc<str>>,
+    reporter: Option<Arc<str>>,
+    write: Write,
+    until_gone: bool,
+    pauses: Pauses,
+    routines: Vec<Routine<K>>,
     watches: Vec<Box<dyn Watch<K>>>,
     accesses: Vec<Access>,
     slot: Slot,
@@ -107,8 +114,10 @@ pub struct Surroundings {
     pub recorder: Recorder,
     pub clock: Clock,
     pub metrics: Arc<Metrics>,
-    /// The only namespace that is looked at; none for all.
-    pub namespace: Option<String>,
+    /// The only namespaces that are looked at; none for all.
+    pub namespaces: BTreeSet<String>,
+    /// Among whom the objects are shared out, if they are.
+    pub ring: Option<Ring>,
     /// How long informers may take before it is told that they are not ready.
     pub sync_max: Duration,
 }
@@ -125,6 +134,12 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
             at_once: 1,
             deadline: None,
             resync: RESYNC,
+            manager: None,
+            reporter: None,
+            write: Write::Difference,
+            until_gone: false,
+            pauses: Pauses::default(),
+            routines: Vec::new(),
             watches: Vec::new(),
             accesses: vec![Access::reconciled::<K>()],
             slot: Slot::default(),
@@ -154,11 +169,33 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
     /// Looks at objects of kind `T`, and reconciles those that `map` gives when one changes, as it
     /// was and as it is.
     pub fn watches<T: Kind>(
+        self,
+        map: impl Fn(&T) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) -> Self {
+        self.watches_among(Scope::default(), map)
+    }
+
+    /// The same for some objects of kind `T` only: the others are neither looked at nor kept. The
+    /// namespaces are the operator's, unless `scope` has its own.
+    pub fn watches_among<T: Kind>(
         mut self,
+        scope: Scope,
         map: impl Fn(&T) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
         self.accesses.push(Access::read::<T>());
-        self.watches.push(Box::new(Watched::<T>::new(map)));
+        self.watches.push(Box::new(Watched::<T>::new(scope, map)));
+        self
+    }
+
+    /// Looks at objects of kind `T`, and reconciles those of its own objects that a change matters
+    /// to. They are looked through one by one, in the changed object's namespace if both kinds have
+    /// one: a change that matters to nobody should be told by itself, first.
+    pub fn depends_on<T: Kind>(
+        mut self,
+        matters: impl Fn(&Change<T>, &K) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.accesses.push(Access::read::<T>());
+        self.watches.push(Box::new(Related::<K, T>::new(matters)));
         self
     }
 
@@ -179,6 +216,28 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
         Controller { predicate: Some(predicate), ..self }
     }
 
+    /// Reconciles objects also while they are being deleted, though it has no finalizer: until they
+    /// are gone.
+    pub fn until_gone(self) -> Self {
+        Controller { until_gone: true, ..self }
+    }
+
+    /// Sends its objects and their status as a whole, and not what is different. For accounts that
+    /// may `update` them, but not `patch`.
+    pub fn by_update(self) -> Self {
+        Controller { write: Write::Whole, ..self }
+    }
+
+    /// Owns the fields it sets under this name, and not its own.
+    pub fn field_manager(self, manager: &str) -> Self {
+        Controller { manager: Some(manager.into()), ..self }
+    }
+
+    /// Writes events under this name, and not its own.
+    pub fn reporter(self, reporter: &str) -> Self {
+        Controller { reporter: Some(reporter.into()), ..self }
+    }
+
     /// How many objects are reconciled at a time. One, unless said otherwise.
     pub fn at_once(self, at_once: usize) -> Self {
         Controller { at_once, ..self }
@@ -192,6 +251,38 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
     /// Looks at everything again so often, give or take a tenth. Ten hours, unless said otherwise.
     pub fn resync(self, resync: Duration) -> Self {
         Controller { resync, ..self }
+    }
+
+    /// How long an object waits after its reconcile has failed: `min` at first, twice as long each
+    /// time in a row, at most `max`. 5 ms and 1000 s, unless said otherwise.
+    pub fn back_off(self, min: Duration, max: Duration) -> Self {
+        Controller { pauses: Pauses { min, max }, ..self }
+    }
+
+    /// Reconciles, every so often, those objects of which `is_due` is true then. `name` is in
+    /// causes. An object that knows itself when it is to be looked at again says so with
+    /// [`Action::RequeueAfter`].
+    pub fn timer(
+        mut self,
+        name: &str,
+        every: Duration,
+        is_due: impl Fn(&K) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.routines.push(Routine::timer(name, every, is_due));
+        self
+    }
+
+    /// Asks elsewhere, at once and then every so often, and reconciles the objects of which
+    /// something else is said than the last time, or which came or went there: for what tells of
+    /// no changes by itself. An answer that fails is told of and asked for again the next time.
+    pub fn poll<V, F, A>(mut self, name: &str, every: Duration, ask: F) -> Self
+    where
+        V: PartialEq + Send + 'static,
+        F: Fn() -> A + Send + Sync + 'static,
+        A: Future<Output = Result<BTreeMap<ObjectKey, V>, Error>> + Send + 'static,
+    {
+        self.routines.push(Routine::poll(name, every, ask));
+        self
     }
 
     /// Lets others say that an object should be looked at.
@@ -214,8 +305,9 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
         let (primary, informers) = self.informers(around);
         let site = Arc::new(Site {
             client: around.client.clone(),
-            manager: Arc::clone(&self.name),
-            recorder: around.recorder.of(&self.name),
+            manager: Arc::clone(self.manager.as_ref().unwrap_or(&self.name)),
+            recorder: around.recorder.of(self.reporter.as_ref().unwrap_or(&self.name)),
+            write: self.write,
             clock: around.clock.clone(),
             informers,
             idle: Mutex::default(),
@@ -245,6 +337,7 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
         shutdown: &CancellationToken,
     ) -> Result<(), NotReady> {
         let mut control = ControlLoop::new(&self.name, primary)
+            .pauses(self.pauses)
             .at_once(self.at_once)
             .sync_max(around.sync_max)
             .metrics(&around.metrics);
@@ -253,6 +346,9 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
         }
         if let Some(deadline) = self.deadline {
             control = control.deadline(deadline);
+        }
+        if let Some(ring) = &around.ring {
+            control = control.sharded(ring);
         }
         for watch in &self.watches {
             control = watch.listen(control, &site.informers);
@@ -263,16 +359,20 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
             site: Arc::clone(site),
             reconciler: Arc::clone(&self.reconciler),
             finalizer: self.finalizer.clone(),
+            until_gone: self.until_gone,
             primary: primary.clone(),
         });
-        let mut resync = JoinSet::new();
-        resync.spawn(look_again(primary.clone(), self.trigger("resync"), self.resync));
-        control
-            .run(shutdown.clone(), move |request| {
-                let round = Arc::clone(&round);
-                async move { round.reconcile(request).await }
-            })
-            .await
+        let mut routines = JoinSet::new();
+        for routine in self.routines.iter().chain([&Routine::resync(self.resync)]) {
+            routines.spawn(routine.start(primary, self.trigger(&routine.source)));
+        }
+        let ran = control.run(shutdown.clone(), move |request| {
+            let round = Arc::clone(&round);
+            async move { round.reconcile(&request).await }
+        });
+        let ran = ran.await;
+        routines.shutdown().await;
+        ran
     }
 }
 
@@ -361,19 +461,5 @@ impl<K: Kind + Clone, R: Reconciler<K>> Part for Controller<K, R> {
 
 /// Where objects of a kind are looked at.
 fn scope<T: Kind>(around: &Surroundings) -> Scope {
-    let namespace = around.namespace.clone().filter(|_| is_namespaced::<T>());
-    Scope { namespace, ..Scope::default() }
-}
-
-/// Has everything looked at now and then.
-async fn look_again<K: Object>(informer: Informer<K>, trigger: Trigger, every: Duration) {
-    let tenth = u64::try_from(every.as_millis() / 10).unwrap_or(u64::MAX).max(1);
-    loop {
-        let jitter = Duration::from_millis(random::below(2 * tenth));
-        tokio::time::sleep(every.saturating_sub(Duration::from_millis(tenth)) + jitter).await;
-        for object in informer.list().unwrap_or_default() {
-            let key = ObjectKey::of(object.meta());
-            trigger.fire_with(key, Add::default().priority(RESYNC_PRIORITY));
-        }
-    }
+    Scope::within(around.namespaces.iter().filter(|_| is_namespaced::<T>()))
 }

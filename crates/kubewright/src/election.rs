@@ -330,11 +330,8 @@ struct News {
 
 impl News {
     fn follow(client: &Client, namespace: &str, name: &str) -> Self {
-        let scope = Scope {
-            namespace: Some(namespace.to_owned()),
-            fields: Some(format!("metadata.name={name}")),
-            ..Scope::default()
-        };
+        let fields = Some(format!("metadata.name={name}"));
+        let scope = Scope { fields, ..Scope::within([namespace]) };
         let (informer, run) = Informer::new(Source::new(client.clone(), (), scope));
         let (tell, latest) = watch::channel(None);
         let subscription = informer.subscribe(move |change: &Change<Lease>| {

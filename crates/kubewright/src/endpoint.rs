@@ -1,10 +1,11 @@
 //! Writes to objects of any kind, in a namespace or in none: `kube`'s own interface wants to know
 //! which when it is compiled.
 
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams};
 use kube::core::Request;
 use kube::{Client, Error};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::informer::Object;
@@ -23,9 +24,45 @@ impl<'c> Endpoint<'c> {
         Endpoint { client, request: Request::new(K::url_path(&(), namespace)) }
     }
 
-    pub(crate) async fn create<K: Object + Serialize>(&self, object: &K) -> Result<K, Error> {
+    /// The same for a kind that is known by its path only.
+    pub(crate) fn at(client: &'c Client, path: &str) -> Self {
+        Endpoint { client, request: Request::new(path) }
+    }
+
+    pub(crate) async fn create<K: Object + Serialize>(
+        &self,
+        manager: &str,
+        object: &K,
+    ) -> Result<K, Error> {
         let body = serde_json::to_vec(object).map_err(Error::SerdeError)?;
-        let request = self.request.create(&PostParams::default(), body);
+        let params =
+            PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
+        let request = self.request.create(&params, body);
+        self.client.request(request.map_err(Error::BuildRequest)?).await
+    }
+
+    /// The object of a name; of its metadata alone, if `K` has no more.
+    pub(crate) async fn get<K: DeserializeOwned>(&self, name: &str) -> Result<K, Error> {
+        let request = self.request.get(name, &GetParams::default());
+        self.client.request(request.map_err(Error::BuildRequest)?).await
+    }
+
+    /// Puts an object, or a part of it that has an address of its own, in the place of what is
+    /// there.
+    pub(crate) async fn replace<K: Object>(
+        &self,
+        name: &str,
+        part: Option<&str>,
+        manager: &str,
+        object: &Value,
+    ) -> Result<K, Error> {
+        let body = serde_json::to_vec(object).map_err(Error::SerdeError)?;
+        let params =
+            PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
+        let request = match part {
+            Some(part) => self.request.replace_subresource(part, name, &params, body),
+            None => self.request.replace(name, &params, body),
+        };
         self.client.request(request.map_err(Error::BuildRequest)?).await
     }
 

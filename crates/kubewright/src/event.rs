@@ -88,8 +88,13 @@ impl Recorder {
         clock: Clock,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (waiting, records) = mpsc::channel(WAITING_MAX);
-        let scribe =
-            Scribe { client, instance: instance.to_owned(), clock, journal: Journal::default() };
+        let scribe = Scribe {
+            client,
+            instance: instance.to_owned(),
+            clock,
+            journal: Journal::default(),
+            last: 0,
+        };
         (Recorder { controller: instance.into(), waiting }, scribe.run(records))
     }
 
@@ -119,6 +124,8 @@ struct Scribe {
     instance: String,
     clock: Clock,
     journal: Journal,
+    /// When the last event was, by its name: two at the same moment must not have the same.
+    last: i128,
 }
 
 impl Scribe {
@@ -138,7 +145,8 @@ impl Scribe {
 
     async fn create(&mut self, record: &Record) -> Result<(), Error> {
         let now = self.clock.now();
-        let name = name(&record.regarding, now);
+        self.last = now.as_nanosecond().max(self.last + 1);
+        let name = name(&record.regarding, self.last);
         let event = self.event(record, &name, now);
         debug!(name, reason = record.event.reason, "an event");
         self.api(record).create(&PostParams::default(), &event).await?;
@@ -187,7 +195,7 @@ fn namespace(regarding: &ObjectReference) -> &str {
     regarding.namespace.as_deref().unwrap_or("default")
 }
 
-fn name(regarding: &ObjectReference, now: Timestamp) -> String {
+fn name(regarding: &ObjectReference, nanosecond: i128) -> String {
     let object = regarding.name.as_deref().unwrap_or_default();
-    format!("{object}.{:x}", now.as_nanosecond())
+    format!("{object}.{nanosecond:x}")
 }

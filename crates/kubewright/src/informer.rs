@@ -1,17 +1,21 @@
 //! One kind, followed and kept in memory.
 //!
 //! An [`Informer`] lists the objects of a kind once, watches them from there, and keeps what it
-//! saw. Readers get objects as they are, never copies, and are told at once when there is nothing
-//! to read yet; [`State`] says why. Subscribers are told of every change, and of what was there
+//! saw. Readers get objects as they are, never copies unless it keeps [texts](Source::as_text), and
+//! are told at once when there is nothing to read yet; [`State`] says why. Subscribers are told of every change, and of what was there
 //! before them: no object is left out, no deletion lost, whatever becomes of the connection.
 
 mod feed;
+mod kept;
 mod objects;
+mod progress;
 mod shared;
+mod shorthand;
 #[cfg(test)]
 mod tests;
 mod wire;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -24,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use crate::key::ObjectKey;
 
 pub use self::feed::Source;
+use self::objects::Objects;
 pub use self::shared::Change;
 use self::shared::Shared;
 
@@ -38,15 +43,24 @@ impl<K: Resource + DeserializeOwned + Send + Sync + 'static> Object for K {}
 /// Which objects of a kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Scope {
-    /// None for all namespaces, and for kinds that have none.
-    pub namespace: Option<String>,
+    /// Empty for all namespaces, and for kinds that have none. Each of several is followed by
+    /// itself: the user need not be allowed to look at all of them.
+    pub namespaces: BTreeSet<String>,
     /// A label selector.
     pub labels: Option<String>,
     /// A field selector.
     pub fields: Option<String>,
 }
 
-/// How it is with an informer.
+impl Scope {
+    /// All objects in these namespaces, or in all of them if there are none.
+    pub fn within<T: Into<String>>(namespaces: impl IntoIterator<Item = T>) -> Self {
+        let namespaces = namespaces.into_iter().map(Into::into).collect();
+        Scope { namespaces, ..Scope::default() }
+    }
+}
+
+/// How it is with an informer; of several namespaces, with the one that is worst off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// It lists for the first time, or will.
@@ -70,6 +84,8 @@ pub enum NotReady {
     Missing { kind: String },
     #[error("{kind} may not be listed and watched: {why}")]
     Forbidden { kind: String, why: String },
+    #[error("{kind} is not watched in namespace {namespace:?}")]
+    Unwatched { kind: String, namespace: String },
 }
 
 /// A kind that is followed for as long as somebody holds a clone of this.
@@ -111,7 +127,7 @@ impl<K: Object> Informer<K> {
     where
         K::DynamicType: Send + Sync,
     {
-        let shared = Arc::new(Shared::new(source.kind()));
+        let shared = Arc::new(Shared::new(source.opener(), source.namespaces()));
         let end = CancellationToken::new();
         let informer = Informer { shared: Arc::clone(&shared), _end: Arc::new(End(end.clone())) };
         let run = async move {
@@ -138,7 +154,8 @@ impl<K: Object> Informer<K> {
 
     /// An object, if it is there.
     pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, NotReady> {
-        self.shared.read(|objects| objects.get(key))
+        let found: Vec<_> = self.shared.read_in(key.namespace(), |objects| objects.get(key))?;
+        Ok(found.into_iter().next())
     }
 
     /// All objects, in the order of their keys.
@@ -148,7 +165,18 @@ impl<K: Object> Informer<K> {
 
     /// The objects of a namespace, in the order of their names.
     pub fn list_in(&self, namespace: &str) -> Result<Vec<Arc<K>>, NotReady> {
-        self.shared.read(|objects| objects.in_namespace(namespace))
+        self.shared.read_in(Some(namespace), |objects| objects.in_namespace(namespace))
+    }
+
+    /// What was there when it was last looked at, though that may be long ago: what is not served
+    /// any more, or may not be read, is still among it.
+    pub fn last_seen(&self) -> Vec<Arc<K>> {
+        self.shared.open(Objects::all)
+    }
+
+    /// The objects of a namespace; all of a kind that is in none.
+    pub(crate) fn list_beside(&self, namespace: &str) -> Result<Vec<Arc<K>>, NotReady> {
+        self.shared.read(|objects| objects.beside(namespace))
     }
 
     /// Lets objects be found by the values that `values` gives for them.
@@ -191,7 +219,7 @@ impl<K: Object> Informer<K> {
     /// Takes note that an object of this kind was written and has this version now: what is read
     /// after [`fresh`](Informer::fresh) is at least as new.
     pub fn expect(&self, written: &ObjectMeta) {
-        self.shared.expect(version(written));
+        self.shared.expect(written);
     }
 
     /// Takes note that an object of this kind was deleted: after [`fresh`](Informer::fresh) it is
@@ -224,10 +252,10 @@ impl<K: Object> Informer<K> {
         self.shared.wake();
     }
 
-    /// Waits until a version of some object of this kind has been seen, for so long at most; tells
-    /// whether it has.
-    pub async fn caught_up(&self, version: &str, timeout: Duration) -> bool {
-        self.shared.caught_up(version, timeout).await
+    /// Waits until an object has been seen in this version, for so long at most; tells whether it
+    /// has.
+    pub async fn caught_up(&self, written: &ObjectMeta, timeout: Duration) -> bool {
+        self.shared.caught_up(written, timeout).await
     }
 }
 
@@ -245,7 +273,7 @@ impl<K> Clone for Informer<K> {
     }
 }
 
-impl<K> fmt::Debug for Informer<K> {
+impl<K: Object> fmt::Debug for Informer<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Informer").field("kind", &self.shared.kind()).finish_non_exhaustive()
     }

@@ -47,6 +47,12 @@ impl ObjectKey {
     }
 }
 
+impl From<ObjectKey> for Arc<str> {
+    fn from(key: ObjectKey) -> Self {
+        key.0
+    }
+}
+
 impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -28,7 +28,8 @@ mod traces;
 
 use std::io::{self, IsTerminal as _};
 
-use tracing::{Subscriber, warn};
+use http::HeaderMap;
+use tracing::{Span, Subscriber, warn};
 use tracing_subscriber::filter::EnvFilter;
 use tracing_subscriber::fmt::{self, MakeWriter};
 use tracing_subscriber::layer::{Layer, SubscriberExt as _};
@@ -53,6 +54,17 @@ pub enum LoggingError {
 #[must_use = "what is not finished may be lost"]
 pub struct Logging {
     traces: Option<Traces>,
+}
+
+/// Says in the headers of a request which span it is sent in (`traceparent`), so that the trace goes
+/// on where it is answered.
+pub fn tell_trace(headers: &mut HeaderMap) {
+    traces::tell(headers);
+}
+
+/// Has the span in which a request is answered be part of the trace that its headers tell of.
+pub fn follow_trace(span: &Span, headers: &HeaderMap) {
+    traces::follow(span, headers);
 }
 
 /// Has this process log, and send traces if there is somewhere to send them to. To be called in a

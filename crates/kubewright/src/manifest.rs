@@ -24,10 +24,14 @@
 
 mod certificates;
 mod definitions;
+mod model;
+mod monitoring;
 mod names;
+mod network;
 mod options;
 mod output;
 mod rbac;
+mod reference;
 mod sample;
 #[cfg(test)]
 mod tests;
@@ -39,18 +43,23 @@ use std::time::Duration;
 use clap::ValueEnum;
 use k8s_openapi::api::admissionregistration::v1::{MutatingWebhook, ValidatingWebhook};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::access::Access;
+use crate::coordination::Coordination;
 use crate::crd::{self, CrdError};
 
+pub use model::{MODEL, ModelError};
+pub use monitoring::dashboard;
 pub use names::{NAME_BYTES_MAX, Names};
 pub use options::{ManifestsError, Options};
-pub use output::{WriteError, stream, write_folder};
+pub use output::{WriteError, stream, write_folder, write_pages};
+pub use reference::reference;
 pub use sample::sample;
 
 /// An operator, as its installation sees it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Package {
     /// What all names begin with.
     pub name: String,
@@ -73,9 +82,16 @@ pub struct Package {
     pub validating: Vec<ValidatingWebhook>,
     /// Objects to try it with. A definition that none is for gets one of its own.
     pub samples: Vec<Value>,
-    pub leader_election: bool,
+    /// How its replicas keep out of each other's way.
+    pub coordination: Coordination,
     /// Whether it serves metrics, to those who may read them.
     pub metrics: bool,
+    /// Whether connections are let in only where they have business.
+    pub network_policy: bool,
+    /// Whether Prometheus' operator, which must be in the cluster, is told to read the metrics.
+    pub service_monitor: bool,
+    /// Whether there is a dashboard for Grafana.
+    pub dashboards: bool,
     pub watched: Watched,
     pub certificates: Certificates,
     /// How long it may take to stop.
@@ -83,7 +99,7 @@ pub struct Package {
 }
 
 /// Where an operator looks for objects.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Watched {
     /// In all namespaces.
     Everywhere,
@@ -94,7 +110,7 @@ pub enum Watched {
 }
 
 /// Who makes the certificates of webhooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Certificates {
     /// The operator, which keeps them in a Secret.
     SelfMade,
@@ -126,6 +142,12 @@ pub enum Part {
     Certificates,
     /// The Service in front of its webhooks, and their configurations
     Webhooks,
+    /// Who may connect to it; only with --network-policy
+    NetworkPolicy,
+    /// How Prometheus reads its metrics; only with --service-monitor
+    Monitoring,
+    /// Dashboards for Grafana; only with --dashboards
+    Dashboards,
     /// Objects to try it with; only if asked for, or written into a folder of their own
     Samples,
 }
@@ -163,8 +185,11 @@ impl Package {
             mutating: Vec::new(),
             validating: Vec::new(),
             samples: Vec::new(),
-            leader_election: true,
+            coordination: Coordination::Leader,
             metrics: true,
+            network_policy: false,
+            service_monitor: false,
+            dashboards: false,
             watched: Watched::Everywhere,
             certificates: Certificates::SelfMade,
             graceful_shutdown: Duration::from_secs(30),
@@ -196,12 +221,15 @@ impl Package {
 
         let mut manifests: Vec<Manifest> = [
             workload::namespace(self),
+            network::policy(self),
             definitions::definitions(self),
             rbac::roles(self),
+            monitoring::dashboards(self),
             workload::metrics_service(self),
             webhooks::service(self),
             workload::deployment(self),
             certificates::certificates(self),
+            monitoring::service_monitor(self),
             webhooks::configurations(self),
             sample::samples(self),
         ]
@@ -215,7 +243,7 @@ impl Package {
     }
 
     /// Whether the API server calls it.
-    fn is_called(&self) -> bool {
+    pub fn is_called(&self) -> bool {
         !(self.mutating.is_empty() && self.validating.is_empty() && self.converted.is_empty())
     }
 }

@@ -104,6 +104,13 @@ impl MetricConstructor<Histogram> for Seconds {
     }
 }
 
+impl Default for Metrics {
+    /// Metrics that nobody asks for.
+    fn default() -> Self {
+        Metrics::new(&mut Registry::default())
+    }
+}
+
 impl Metrics {
     pub fn new(registry: &mut Registry) -> Self {
         let metrics = Metrics {

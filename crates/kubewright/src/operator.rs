@@ -9,6 +9,7 @@ mod host;
 mod program;
 mod report;
 
+use std::collections::BTreeSet;
 use std::error::Error as StdError;
 use std::fmt;
 use std::process::ExitCode;
@@ -16,7 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, CustomResourceDefinitionVersion,
+};
 use kube::Client;
 use kube::core::CustomResourceExt;
 use prometheus_client::registry::Registry;
@@ -30,13 +33,16 @@ use crate::cache::Cache;
 use crate::clock::Clock;
 use crate::context::Kind;
 use crate::controller::{Controller, Part, Reconciler, Surroundings};
+use crate::coordination::Coordination;
 use crate::crd;
 use crate::event::Recorder;
-use crate::manifest::Package;
+use crate::manifest::{Package, Watched};
 use crate::metrics::Metrics;
 use crate::settings::Layer;
 use crate::webhook::{Conversion, Place, Purpose, Registration, Trust, Webhook, Webhooks};
 
+/// Where a cluster calls webhooks.
+const SERVICE_PORT: u16 = 443;
 /// How long informers may take before it is told that they are not ready.
 const SYNC_MAX: Duration = Duration::from_secs(120);
 
@@ -47,8 +53,8 @@ pub struct Operator {
     webhooks: Webhooks,
     definitions: Vec<CustomResourceDefinition>,
     samples: Vec<Value>,
-    namespace: Option<String>,
-    is_led: bool,
+    namespaces: BTreeSet<String>,
+    coordination: Coordination,
 }
 
 impl Operator {
@@ -60,8 +66,8 @@ impl Operator {
             webhooks: Webhooks::new(),
             definitions: Vec::new(),
             samples: Vec::new(),
-            namespace: None,
-            is_led: true,
+            namespaces: BTreeSet::new(),
+            coordination: Coordination::Leader,
         }
     }
 
@@ -87,6 +93,24 @@ impl Operator {
         self
     }
 
+    /// With another version of a kind that it has. Objects are stored in the version that was given
+    /// to [`kind`](Operator::kind).
+    ///
+    /// # Panics
+    /// If it has no such kind, or the version is there already.
+    pub fn version<K: CustomResourceExt>(mut self) -> Self {
+        let mut other = K::crd();
+        crd::complete(&mut other);
+        let there = self.definitions.iter_mut().find(|it| it.metadata.name == other.metadata.name);
+        let there = there.unwrap_or_else(|| panic!("{} is no kind of it yet", K::crd_name()));
+        for version in other.spec.versions {
+            let is_there = there.spec.versions.iter().any(|it| it.name == version.name);
+            assert!(!is_there, "{} has the version {} already", K::crd_name(), version.name);
+            there.spec.versions.push(CustomResourceDefinitionVersion { storage: false, ..version });
+        }
+        self
+    }
+
     /// With a webhook for admission.
     pub fn webhook(self, webhook: Webhook) -> Self {
         Operator { webhooks: self.webhooks.with(webhook), ..self }
@@ -103,14 +127,21 @@ impl Operator {
         self
     }
 
-    /// Lets all replicas work at once. Without this, in a cluster, one of them does.
-    pub fn without_leader(self) -> Self {
-        Operator { is_led: false, ..self }
+    /// Lets all replicas work at once, each on its share of the objects: more of them get more
+    /// done. One that comes or goes moves few objects, and none is worked on by two.
+    pub fn sharded(self) -> Self {
+        Operator { coordination: Coordination::Shards, ..self }
     }
 
-    /// Looks at one namespace only, if one is given.
-    pub fn only_in(self, namespace: Option<String>) -> Self {
-        Operator { namespace, ..self }
+    /// Lets all replicas work at once, on everything. Without this, in a cluster, one of them does.
+    pub fn without_leader(self) -> Self {
+        Operator { coordination: Coordination::None, ..self }
+    }
+
+    /// Looks at these namespaces only, and may do nothing elsewhere; at all if none is given.
+    pub fn only_in<T: Into<String>>(self, namespaces: impl IntoIterator<Item = T>) -> Self {
+        let namespaces = namespaces.into_iter().map(Into::into).collect();
+        Operator { namespaces, ..self }
     }
 
     pub fn name(&self) -> &str {
@@ -134,7 +165,9 @@ impl Operator {
     /// What brings it into a cluster.
     pub fn package(&self) -> Package {
         // Where they are called is filled in when it is known.
-        let (place, trust) = (Place::Url(String::new()), Trust::Later);
+        let place =
+            Place::Service { namespace: String::new(), name: String::new(), port: SERVICE_PORT };
+        let trust = Trust::Later;
         let of = |purpose| {
             let all = self.webhooks.registrations();
             all.filter(move |it: &&Registration| it.purpose == purpose)
@@ -146,7 +179,11 @@ impl Operator {
             mutating: of(Purpose::Mutate).map(|it| it.mutating(&place, &trust)).collect(),
             validating: of(Purpose::Validate).map(|it| it.validating(&place, &trust)).collect(),
             samples: self.samples.clone(),
-            leader_election: self.is_led,
+            coordination: self.coordination,
+            watched: match self.namespaces.is_empty() {
+                true => Watched::Everywhere,
+                false => Watched::Namespaces(self.namespaces.iter().cloned().collect()),
+            },
             ..Package::new(&self.name)
         }
     }
@@ -170,7 +207,7 @@ impl Operator {
     pub async fn run(&self, client: Client, clock: Clock, shutdown: CancellationToken) {
         let mut registry = Registry::default();
         let mut tasks = JoinSet::new();
-        let (cache, run_cache) = Cache::new(client.clone());
+        let (cache, run_cache) = Cache::of_texts(client.clone());
         tasks.spawn(run_cache);
         let (recorder, run_recorder) = Recorder::new(client.clone(), &self.name, clock.clone());
         tasks.spawn(run_recorder);
@@ -180,7 +217,8 @@ impl Operator {
             recorder,
             clock,
             metrics: Arc::new(Metrics::new(&mut registry)),
-            namespace: self.namespace.clone(),
+            namespaces: self.namespaces.clone(),
+            ring: None,
             sync_max: SYNC_MAX,
         };
         let warm = warm(&self.parts, &around);
@@ -206,4 +244,6 @@ fn warm(parts: &[Box<dyn Part>], around: &Surroundings) -> Vec<Box<dyn Send + Sy
 
 async fn run_parts(parts: &[Box<dyn Part>], around: &Surroundings, shutdown: &CancellationToken) {
     join_all(parts.iter().map(|part| part.run(around, shutdown))).await;
+    // An operator of webhooks alone has none of them, and goes on all the same.
+    shutdown.cancelled().await;
 }

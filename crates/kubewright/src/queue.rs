@@ -30,8 +30,10 @@ use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::future::join_all;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 pub use self::causes::{Cause, Causes};
 use self::state::State;
@@ -53,6 +55,14 @@ pub struct Add {
     priority: i32,
     after: Duration,
     cause: Option<Cause>,
+}
+
+/// How long a key waits after its work has failed: at first the least, then twice as long each time
+/// in a row, up to the most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pauses {
+    pub min: Duration,
+    pub max: Duration,
 }
 
 /// What became of the work on a key.
@@ -102,7 +112,12 @@ struct Taken<K> {
 
 impl<K: Key> Queue<K> {
     pub fn new() -> Self {
-        Queue { state: Mutex::new(State::new()), changed: Notify::new() }
+        Queue::with_pauses(Pauses::default())
+    }
+
+    /// A queue in which keys wait otherwise after failures.
+    pub fn with_pauses(pauses: Pauses) -> Self {
+        Queue { state: Mutex::new(State::new(pauses)), changed: Notify::new() }
     }
 
     /// Adds a key, to be worked on as soon as possible.
@@ -146,6 +161,23 @@ impl<K: Key> Queue<K> {
         }
     }
 
+    /// Works on keys, at most so many at a time, in this task, until `shutdown`. Work under way is
+    /// then dropped: it has failed, and whoever starts next finds what is still to do.
+    pub async fn work<F, W>(&self, at_once: usize, shutdown: &CancellationToken, work: F)
+    where
+        F: Fn(K) -> W,
+        W: Future<Output = Outcome>,
+    {
+        let worker = || async {
+            while let Some(taken) = self.take().await {
+                let outcome = work(taken.key().clone()).await;
+                taken.finish(outcome);
+            }
+        };
+        let workers = join_all(std::iter::repeat_with(worker).take(at_once));
+        shutdown.run_until_cancelled(workers).await;
+    }
+
     /// Gives no more keys to anybody. Work under way goes on.
     pub fn close(&self) {
         self.state().close();
@@ -186,6 +218,20 @@ impl<K: Key> Default for Queue<K> {
 impl<K: Key> fmt::Debug for Queue<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queue").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// As those who know Go's queues expect it: 5 ms to 1000 s.
+impl Default for Pauses {
+    fn default() -> Self {
+        Pauses { min: Duration::from_millis(5), max: Duration::from_secs(1000) }
+    }
+}
+
+impl Pauses {
+    /// The pause after so many failures before the last one.
+    fn after(&self, failures: u32) -> Duration {
+        self.min.saturating_mul(2_u32.saturating_pow(failures)).min(self.max)
     }
 }
 

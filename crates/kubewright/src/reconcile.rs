@@ -5,9 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::chain::chain;
 use crate::control_loop::Writes;
 use crate::key::ObjectKey;
 use crate::queue::Causes;
+use crate::shard::Work;
 
 /// Which object to bring about. It does not say what happened, only what is.
 #[derive(Debug, Clone)]
@@ -20,6 +22,7 @@ pub struct Request<K> {
     /// Why: for people, in logs. Never decide by it.
     pub causes: Causes,
     pub(crate) writes: Arc<Writes>,
+    pub(crate) work: Option<Arc<Work>>,
 }
 
 impl<K> Request<K> {
@@ -27,6 +30,12 @@ impl<K> Request<K> {
     /// wants: to see it is no reason to reconcile the object again.
     pub fn wrote(&self, version: &str) {
         self.writes.note(&self.key, version);
+    }
+
+    /// What makes the key this replica's, if keys are shared out: whoever writes does so with its
+    /// client.
+    pub fn work(&self) -> Option<&Work> {
+        self.work.as_deref()
     }
 }
 
@@ -83,12 +92,6 @@ impl fmt::Debug for Error {
 /// The whole chain, since this is where errors end.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.cause)?;
-        let mut source = self.cause.source();
-        while let Some(error) = source {
-            write!(f, ": {error}")?;
-            source = error.source();
-        }
-        Ok(())
+        f.write_str(&chain(&*self.cause))
     }
 }

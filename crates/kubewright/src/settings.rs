@@ -13,6 +13,7 @@
 //! | `--leader-elect-lease-duration` | `…` | `leaderElectLeaseDuration` | `15s` |
 //! | `--leader-elect-renew-deadline` | `…` | `leaderElectRenewDeadline` | `10s` |
 //! | `--leader-elect-retry-period` | `…` | `leaderElectRetryPeriod` | `2s` |
+//! | `--sharded` | `…` | `sharded` | as the operator says, in a cluster |
 //! | `--metrics-bind-address` | `…` | `metricsBindAddress` | `:8443` |
 //! | `--metrics-secure` | `…` | `metricsSecure` | `true` |
 //! | `--metrics-cert-path` | `…` | `metricsCertPath` | made by itself |
@@ -31,6 +32,9 @@
 //! and no Service of the operator's name brings variables into its pods that look like settings. A
 //! variable that is empty says nothing. Flags are spelled as in Go, values too: `30s`, `:8443`, and
 //! `0` for an address that is not served.
+//!
+//! Replicas that share out the objects do so by leases, too: these have the times and the namespace
+//! of the one for leading, and begin with its name.
 //!
 //! A file with a key that nobody knows is refused, with its line and the key that was probably
 //! meant. Below the key `operator` an author keeps settings of their own, which
@@ -82,6 +86,8 @@ pub struct Settings {
     /// The namespaces it looks into; none means all.
     pub namespaces: Vec<String>,
     pub leader_election: LeaderElection,
+    /// Whether replicas share out the objects. If nothing was said, the operator says itself.
+    pub sharded: Option<bool>,
     pub metrics: Metrics,
     pub probes: Bind,
     pub webhooks: Webhooks,
@@ -165,6 +171,8 @@ pub enum SettingsError {
          deadline ({renew:?}), and that longer than 1.2 times the retry period ({retry:?})"
     )]
     Election { lease: Duration, renew: Duration, retry: Duration },
+    #[error("let one replica work (leader-elect), and all of them (sharded): choose one")]
+    Coordination,
 }
 
 impl Settings {
@@ -221,10 +229,14 @@ impl Settings {
             retry_period: seconds(said.leader_elect_retry_period, 2),
         };
         leader_election.check()?;
+        if (leader_election.wanted, said.sharded) == (Some(true), Some(true)) {
+            return Err(SettingsError::Coordination);
+        }
         Ok(Settings {
             kubeconfig: said.kubeconfig,
             namespaces: said.namespace.unwrap_or_default(),
             leader_election,
+            sharded: said.sharded,
             metrics: Metrics {
                 bind: port(said.metrics_bind_address, 8443),
                 secure: said.metrics_secure.unwrap_or(true),

@@ -70,6 +70,15 @@ pub struct Work {
     term: Term,
 }
 
+/// What becomes of a key that somebody wants to work on.
+pub(crate) enum Seized {
+    Work(Work),
+    /// It is this member's, but whether it still is will show.
+    Uncertain,
+    /// It is another's, or nobody's yet. When that changes, so does the share.
+    Elsewhere,
+}
+
 struct Shared {
     /// The member's.
     name: String,
@@ -140,16 +149,31 @@ impl Ring {
 
     /// Whether a key is this member's to work on, now.
     pub fn owns(&self, key: &ObjectKey) -> bool {
+        self.term_for(&self.state(), key).is_some_and(|term| term.hold.is_certain())
+    }
+
+    /// Whether a key is this member's by what the leases say, the last time it looked.
+    pub(crate) fn claims(&self, key: &ObjectKey) -> bool {
         self.term_for(&self.state(), key).is_some()
     }
 
     /// Begins to work on a key, if it is this member's.
     pub fn work(&self, key: &ObjectKey) -> Option<Work> {
+        match self.seize(key) {
+            Seized::Work(work) => Some(work),
+            Seized::Uncertain | Seized::Elsewhere => None,
+        }
+    }
+
+    pub(crate) fn seize(&self, key: &ObjectKey) -> Seized {
         let mut state = self.state();
-        let term = self.term_for(&state, key)?.clone();
+        let Some(term) = self.term_for(&state, key).cloned() else { return Seized::Elsewhere };
+        if !term.hold.is_certain() {
+            return Seized::Uncertain;
+        }
         *state.busy.entry(key.clone()).or_default() += 1;
         drop(state);
-        Some(Work { ring: self.clone(), key: key.clone(), term })
+        Seized::Work(Work { ring: self.clone(), key: key.clone(), term })
     }
 
     /// How the keys are shared, now and whenever that changes. Whoever passed over a key that was
@@ -159,7 +183,7 @@ impl Ring {
     }
 
     fn term_for<'a>(&self, state: &'a State, key: &ObjectKey) -> Option<&'a Term> {
-        let term = state.term.as_ref().filter(|term| term.hold.is_certain())?;
+        let term = state.term.as_ref()?;
         may_work(&self.0.name, &state.claim, &state.view, key.as_str()).then_some(term)
     }
 

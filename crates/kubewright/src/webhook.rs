@@ -49,6 +49,7 @@ use http_body::Body;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use k8s_openapi::api::admissionregistration::v1::MatchCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::Client;
 use serde::Deserialize as _;
 use serde_json::Value;
 use tracing::{debug, error, warn};
@@ -94,6 +95,7 @@ pub struct Webhooks {
     admission: BTreeMap<String, Webhook>,
     conversions: Conversions,
     converted: Vec<Registration>,
+    client: Option<Client>,
 }
 
 impl Webhook {
@@ -186,6 +188,11 @@ impl Webhooks {
         self
     }
 
+    /// Lets webhooks look into the cluster: [`Review::client`].
+    pub fn client(self, client: Client) -> Self {
+        Webhooks { client: Some(client), ..self }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.admission.is_empty() && self.conversions.is_empty()
     }
@@ -209,49 +216,56 @@ impl Webhooks {
         }
         let (started, _in_flight) = (tokio::time::Instant::now(), metrics.begin(path));
         let answer = match webhook {
-            Some(webhook) => review(webhook, &parts.headers, body, metrics).await,
+            Some(webhook) => self.review(webhook, &parts.headers, body, metrics).await,
             None => convert(&self.conversions, body, metrics).await,
         };
         metrics.end(path, answer.status().as_u16(), started.elapsed());
         answer
     }
 
+    /// Answers a review. Whatever is wrong with it is said in the answer, which always is a 200.
+    async fn review<B>(
+        &self,
+        webhook: &Webhook,
+        headers: &HeaderMap,
+        body: B,
+        metrics: &Metrics,
+    ) -> HttpAnswer
+    where
+        B: Body<Data = Bytes, Error: Into<Box<dyn StdError + Send + Sync>>>,
+    {
+        let (api_version, mut review) = match read(headers, body).await {
+            Ok(read) => read,
+            Err(denied) => {
+                warn!(path = webhook.registration.path, error = %denied, "review not understood");
+                return serve::json(StatusCode::OK, &Response::unreadable(&denied));
+            }
+        };
+        review.serve(self.client.clone());
+        let answering = async { webhook.handler.answer(&review).await };
+        let response = AssertUnwindSafe(answering).catch_unwind().await.unwrap_or_else(|panic| {
+            metrics.panics.inc();
+            let panic = told(&*panic);
+            error!(path = webhook.registration.path, panic, uid = review.uid, "webhook panicked");
+            Response::denied(Denied::internal(format!("panic: {panic} [recovered]")))
+        });
+        let answer = response.into_review(&api_version, &review);
+        debug!(
+            path = webhook.registration.path,
+            uid = review.uid,
+            user = review.user_info.username.as_deref(),
+            namespace = review.namespace,
+            name = review.name,
+            allowed = %answer["response"]["allowed"],
+            "review answered",
+        );
+        serve::json(StatusCode::OK, &answer)
+    }
+
     fn paths(&self) -> impl Iterator<Item = &str> {
         let convert = (!self.conversions.is_empty()).then_some(CONVERT_PATH);
         self.admission.keys().map(String::as_str).chain(convert)
     }
-}
-
-/// Answers a review. Whatever is wrong with it is said in the answer, which always is a 200.
-async fn review<B>(webhook: &Webhook, headers: &HeaderMap, body: B, metrics: &Metrics) -> HttpAnswer
-where
-    B: Body<Data = Bytes, Error: Into<Box<dyn StdError + Send + Sync>>>,
-{
-    let (api_version, review) = match read(headers, body).await {
-        Ok(read) => read,
-        Err(denied) => {
-            warn!(path = webhook.registration.path, error = %denied, "review not understood");
-            return serve::json(StatusCode::OK, &Response::unreadable(&denied));
-        }
-    };
-    let answering = async { webhook.handler.answer(&review).await };
-    let response = AssertUnwindSafe(answering).catch_unwind().await.unwrap_or_else(|panic| {
-        metrics.panics.inc();
-        let panic = told(&*panic);
-        error!(path = webhook.registration.path, panic, uid = review.uid, "webhook panicked");
-        Response::denied(Denied::internal(format!("panic: {panic} [recovered]")))
-    });
-    let answer = response.into_review(&api_version, &review);
-    debug!(
-        path = webhook.registration.path,
-        uid = review.uid,
-        user = review.user_info.username.as_deref(),
-        namespace = review.namespace,
-        name = review.name,
-        allowed = %answer["response"]["allowed"],
-        "review answered",
-    );
-    serve::json(StatusCode::OK, &answer)
 }
 
 /// The version of a review, and what it asks.

@@ -1,5 +1,6 @@
 //! A cluster for one test.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -8,9 +9,11 @@ use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
 use kube::{Client, Config};
 use kubewright_apiserver::user::{MASTERS, User};
 use kubewright_cluster::{Clock, Names, Storage, Terms};
+use tokio::sync::OnceCell;
 
 use crate::faults::Faults;
 use crate::line::Line;
+use crate::outside::Outside;
 use crate::remote::Remote;
 
 /// Set to anything, tests run on the cluster that the kubeconfig leads to.
@@ -22,6 +25,8 @@ pub struct Cluster {
     clock: Clock,
     faults: Faults,
     namespace: String,
+    /// Made for the first who asks.
+    outside: OnceCell<Outside>,
 }
 
 enum Place {
@@ -72,6 +77,7 @@ impl Cluster {
             listen: None,
             clock,
             controllers: Names::all(),
+            nodes: None,
             audit: None,
             terms: Terms::default(),
         };
@@ -82,6 +88,7 @@ impl Cluster {
             clock,
             faults: Faults::default(),
             namespace: "default".to_owned(),
+            outside: OnceCell::new(),
         }
     }
 
@@ -97,6 +104,7 @@ impl Cluster {
             clock: Clock::System,
             faults: Faults::default(),
             namespace: String::new(),
+            outside: OnceCell::new(),
         };
         cluster.namespace = cluster.make_namespace().await;
         if let Place::Existing(config) = &mut cluster.place {
@@ -168,6 +176,22 @@ impl Cluster {
         }
     }
 
+    /// A kubeconfig by which other processes reach the cluster as its administrator, over TLS, for
+    /// as long as it is there; faults are not for them. For tests in real time: a paused clock does
+    /// not wait for sockets.
+    ///
+    /// # Panics
+    /// If nothing can listen on loopback.
+    pub async fn kubeconfig(&self) -> PathBuf {
+        let outside = self.outside.get_or_init(|| async {
+            match &self.place {
+                Place::Memory(inner) => Outside::of(inner.server(), self.clock.now()).await,
+                Place::Existing(_) => Outside::existing(&self.namespace),
+            }
+        });
+        outside.await.path()
+    }
+
     /// What can go wrong between clients and the cluster.
     pub fn faults(&self) -> &Faults {
         &self.faults
@@ -191,6 +215,13 @@ impl Cluster {
         tokio::time::sleep(time).await;
     }
 
+    /// How long what was written about admission may take to be in force. Ours knows at once; an
+    /// upstream server hears of configurations and of labels of namespaces by watches of its own,
+    /// and nobody can ask it how far it is.
+    pub fn lag(&self) -> Duration {
+        if self.is_virtual() { Duration::ZERO } else { Duration::from_secs(1) }
+    }
+
     /// Whether time is virtual, and the cluster this test's alone.
     pub fn is_virtual(&self) -> bool {
         matches!(self.place, Place::Memory(_))
@@ -203,6 +234,9 @@ impl Cluster {
             let namespaces: Api<Namespace> = Api::all(self.plain_client());
             // Whoever runs no controllers keeps it.
             let _ = namespaces.delete(&self.namespace, &DeleteParams::default()).await;
+        }
+        if let Some(outside) = self.outside.into_inner() {
+            outside.shutdown().await;
         }
         if let Place::Memory(inner) = self.place {
             inner.shutdown().await;

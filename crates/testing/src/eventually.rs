@@ -30,11 +30,8 @@ impl Cluster {
     where
         K: Object<DynamicType = ()> + Debug,
     {
-        let scope = Scope {
-            namespace: namespace.map(str::to_owned),
-            fields: Some(format!("metadata.name={name}")),
-            ..Scope::default()
-        };
+        let fields = Some(format!("metadata.name={name}"));
+        let scope = Scope { fields, ..Scope::within(namespace) };
         let (informer, run) = Informer::<K>::new(Source::new(self.plain_client(), (), scope));
         let key = ObjectKey::new(namespace, name);
         let (tell, mut told) = watch::channel(());

@@ -9,6 +9,9 @@ mod cluster;
 mod eventually;
 mod faults;
 mod line;
+mod log;
+mod nodes;
+mod outside;
 mod remote;
 mod running;
 #[cfg(test)]
@@ -18,5 +21,6 @@ mod yaml;
 pub use cluster::{Cluster, on_cluster};
 pub use faults::{Faults, Held};
 pub use line::Line;
+pub use log::Log;
 pub use running::Running;
 pub use yaml::yaml;

@@ -3,12 +3,18 @@
 mod certificates;
 mod controllers;
 mod election;
+mod golang;
 mod informers;
 mod manifests;
+mod mishaps;
+mod node;
 mod operators;
+mod replicas;
+mod scheduler;
 mod serving;
 mod shards;
 mod webhooks;
+mod workloads;
 
 /// How often a test that is decided by a seed runs: `KUBEWRIGHT_RUNS`, or so often.
 fn runs(otherwise: u64) -> u64 {

@@ -1,5 +1,6 @@
 //! Chores of this repository. A library, so that an ordinary test can call [`tidy`].
 
+pub mod containerd;
 pub mod envtest;
 pub mod long;
 pub mod oracle;

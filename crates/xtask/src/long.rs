@@ -14,6 +14,7 @@ const DOCUMENT: &str = "docs/long.md";
 const CRASHES: &str = "200";
 /// How often replicas meet what may become of them; an ordinary run has forty.
 const RUNS: &str = "1000";
+const OBJECTS: &str = "10000";
 const ORACLE_CASES: &str = "10000";
 const FUZZ_TARGETS: &str = "fuzz/fuzz_targets";
 const FUZZ_SECONDS: u32 = 60;
@@ -82,6 +83,14 @@ fn lanes() -> Result<Vec<Lane>> {
             )
         },
         Lane {
+            environment: &[("KUBEWRIGHT_OBJECTS", OBJECTS)],
+            ..lane(
+                "objects",
+                "ten thousand objects are reconciled at their last version, whatever watches do",
+                "cargo test --package kubewright-testing whatever_watches_do",
+            )
+        },
+        Lane {
             needs: go,
             ..lane(
                 "oracle",
@@ -107,7 +116,8 @@ fn lanes() -> Result<Vec<Lane>> {
                 "conformance",
                 "every scenario passes on upstream with all its controllers",
                 "cargo xtask upstream run --with controller-manager,scheduler -- \
-                 cargo run --quiet --package kubewright-conformance -- run --target upstream",
+                 cargo run --quiet --package kubewright-conformance -- run --target upstream \
+                 --scheduler",
             )
         },
         Lane {
@@ -118,7 +128,20 @@ fn lanes() -> Result<Vec<Lane>> {
                 "cargo xtask envtest",
             )
         },
+        Lane {
+            needs: Some(&["apt-get", "--version"]),
+            ..lane(
+                "containers",
+                "pods live in real containers, and an agent that was killed finds them again",
+                "cargo xtask containerd -- cargo test --package kubewright-cli --test it cri",
+            )
+        },
     ];
+    lanes.push(lane(
+        "publish",
+        "every crate that is for others can be published, and builds from what would be",
+        "cargo publish --workspace --dry-run --allow-dirty",
+    ));
     // Build scripts and macros are left uninstrumented only when a target is named.
     let host = said_by(&["rustc", "+nightly", "--print", "host-tuple"])?;
     lanes.extend(fuzz_targets()?.into_iter().map(|target| Lane {

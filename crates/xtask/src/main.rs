@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use kubewright_xtask::{envtest, long, oracle, record, tidy, transcripts, types, upstream};
+use kubewright_xtask::{
+    containerd, envtest, long, oracle, record, tidy, transcripts, types, upstream,
+};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
@@ -64,6 +66,12 @@ enum Chore {
         /// Only these packages, and note nothing.
         only: Vec<String>,
     },
+    /// Run a command beside a fresh containerd, with KUBEWRIGHT_CRI set to its socket; then stop it
+    /// all. Installs Debian's packages where they are missing.
+    Containerd {
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
     /// Become a program that ends when its parent does; for our own use.
     #[command(hide = true)]
     ExecWithParent {
@@ -108,6 +116,7 @@ fn run(chore: Chore) -> Result<ExitCode> {
         Chore::Transcripts { check } => transcripts::run(check),
         Chore::Oracle { cases } => oracle::run(cases),
         Chore::Envtest { only } => envtest::run(&only),
+        Chore::Containerd { command } => containerd::run(&command),
         Chore::ExecWithParent { parent, command } => upstream::exec_with_parent(parent, &command),
     }
 }

@@ -4,7 +4,7 @@
 
 mod assets;
 mod authority;
-mod process;
+pub(crate) mod process;
 mod run;
 
 pub use self::assets::{build, compile};

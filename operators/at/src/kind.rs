@@ -5,6 +5,9 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+const NAME: &str = "metadata.name: must have at most 63 characters, since it becomes a label of the \
+                    pod: choose a shorter one";
+
 /// A command, and the time at which it is to run.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[kube(
@@ -18,6 +21,7 @@ use serde::{Deserialize, Serialize};
     printcolumn = r#"{"name": "Schedule", "type": "string", "jsonPath": ".spec.schedule"}"#,
     printcolumn = r#"{"name": "Phase", "type": "string", "jsonPath": ".status.phase"}"#,
     printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#,
+    validation = Rule::new("self.metadata.name.size() <= 63").message(NAME),
     derive = "PartialEq"
 )]
 pub struct AtSpec {

@@ -15,6 +15,9 @@ pub use clockwork::Clockwork;
 pub use kind::{At, AtSpec, AtStatus, Phase};
 pub use plan::{Step, plan, pod, pod_name};
 
+/// What to try it with, as YAML.
+pub const SAMPLE: &str = include_str!("../samples/at.yaml");
+
 /// The whole program.
 pub fn operator() -> Operator {
     Operator::new("at")

@@ -12,10 +12,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kubewright::condition::{Conditions as _, READY};
+use kubewright::logging::tell_trace;
 use kubewright::manifest::Package;
 use kubewright::{Action, Context, Controller, Error, Event, Operator, Reconciler};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint, Uri};
-use tonic::{Code, Status};
+use tonic::{Code, Request, Status};
 use tracing::info;
 
 use crate::pet::v1alpha1::Pet;
@@ -54,8 +57,14 @@ pub fn package(store: &Uri) -> Package {
 struct Keeper {
     endpoint: Endpoint,
     /// Made when it is first needed: operators are declared before anything runs.
-    store: OnceLock<PetStoreClient<Channel>>,
+    store: OnceLock<Client>,
 }
+
+type Client = PetStoreClient<InterceptedService<Channel, Traced>>;
+
+/// Tells the store in which trace it is asked.
+#[derive(Clone, Copy)]
+struct Traced;
 
 /// What a pet needs to be in the store as it should be.
 #[derive(Debug, PartialEq)]
@@ -72,8 +81,8 @@ impl Keeper {
     }
 
     /// The store, whether or not it can be reached; it is tried anew with each call.
-    fn store(&self) -> PetStoreClient<Channel> {
-        let connect = || PetStoreClient::new(self.endpoint.connect_lazy());
+    fn store(&self) -> Client {
+        let connect = || PetStoreClient::with_interceptor(self.endpoint.connect_lazy(), Traced);
         self.store.get_or_init(connect).clone()
     }
 
@@ -133,6 +142,13 @@ impl Keeper {
 
     async fn first(&self, request: SearchPetsRequest) -> Result<Option<proto::Pet>, Status> {
         self.store().search_pets(request).await?.into_inner().message().await
+    }
+}
+
+impl Interceptor for Traced {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        tell_trace(request.metadata_mut().as_mut());
+        Ok(request)
     }
 }
 

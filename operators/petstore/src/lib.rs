@@ -7,3 +7,7 @@ pub mod keeper;
 pub mod pet;
 pub mod proto;
 pub mod service;
+
+/// What to try it with, each as YAML.
+pub const SAMPLES: [&str; 2] =
+    [include_str!("../samples/pet-sample1.yaml"), include_str!("../samples/pet-sample2.yaml")];

@@ -14,6 +14,9 @@ use kubewright::webhook::Conversion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// What is said of a pet without a name.
+const NAMELESS: &str = "must not be empty: say what the pet is called";
+
 /// What a pet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -6,6 +6,7 @@ mod store;
 
 use std::time::Duration;
 
+use kubewright::logging::follow_trace;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
@@ -42,7 +43,11 @@ pub async fn serve(
     let address = listener.local_addr().ok();
     info!(?address, "pet store open");
     let served = Server::builder()
-        .trace_fn(|request| info_span!("grpc", method = request.uri().path()))
+        .trace_fn(|request| {
+            let span = info_span!("grpc", method = request.uri().path());
+            follow_trace(&span, request.headers());
+            span
+        })
         .add_service(health_service)
         .add_service(reflect().build_v1().expect("descriptors that were just compiled"))
         .add_service(reflect().build_v1alpha().expect("descriptors that were just compiled"))

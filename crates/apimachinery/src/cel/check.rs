@@ -158,7 +158,13 @@ impl Checker<'_> {
             Type::Object(object) => match object.field(field) {
                 Some(type_) => type_,
                 None => {
-                    self.report(id, format!("undefined field '{field}'"));
+                    self.report(
+                        id,
+                        match object.is_hidden {
+                            true => format!("unexpected failed resolution of '{}'", object.name),
+                            false => format!("undefined field '{field}'"),
+                        },
+                    );
                     Type::Error
                 }
             },

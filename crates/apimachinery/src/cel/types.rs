@@ -37,6 +37,8 @@ pub struct Object {
     pub fields: BTreeMap<Box<str>, Type>,
     /// Whether it has all other fields as well, of which nothing is known.
     pub is_open: bool,
+    /// Whether nobody can tell which fields it has.
+    pub is_hidden: bool,
 }
 
 impl Object {
@@ -70,12 +72,18 @@ impl Type {
 
     /// An object nobody looks into.
     pub fn named(name: &str) -> Self {
-        Type::object(name, BTreeMap::new())
+        let (name, fields) = (name.to_owned(), BTreeMap::new());
+        Type::Object(Arc::new(Object { name, fields, is_open: false, is_hidden: true }))
     }
 
     /// An object with these fields and no others.
     pub fn object(name: impl Into<String>, fields: BTreeMap<Box<str>, Type>) -> Self {
-        Type::Object(Arc::new(Object { name: name.into(), fields, is_open: false }))
+        Type::Object(Arc::new(Object {
+            name: name.into(),
+            fields,
+            is_open: false,
+            is_hidden: false,
+        }))
     }
 
     /// What an optional may hold, and whether it is one.

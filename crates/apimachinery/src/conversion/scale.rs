@@ -50,7 +50,15 @@ pub fn of_workload(workload: &Value) -> Result<Value, ScaleError> {
 
 /// The scale of a custom resource.
 pub fn of_custom(resource: &Value, paths: &Paths) -> Result<Value, ScaleError> {
-    let wanted = number(resource, &paths.spec_replicas)?;
+    match number(resource, &paths.spec_replicas)? {
+        Some(wanted) => of_custom_or(resource, paths, wanted),
+        None => Err(ScaleError::NoReplicas { path: paths.spec_replicas.clone() }),
+    }
+}
+
+/// The scale of a custom resource; it wants `otherwise` where it does not say how many replicas.
+pub fn of_custom_or(resource: &Value, paths: &Paths, otherwise: i64) -> Result<Value, ScaleError> {
+    let wanted = number(resource, &paths.spec_replicas)?.unwrap_or(otherwise);
     let found = number(resource, &paths.status_replicas)?.unwrap_or(0);
     let selector = match &paths.label_selector {
         None => "",
@@ -59,10 +67,7 @@ pub fn of_custom(resource: &Value, paths: &Paths) -> Result<Value, ScaleError> {
             Some(value) => value.as_str().ok_or_else(|| mistyped(path, value, "string"))?,
         },
     };
-    match wanted {
-        Some(wanted) => Ok(scale(resource, wanted, found, selector)),
-        None => Err(ScaleError::NoReplicas { path: paths.spec_replicas.clone() }),
-    }
+    Ok(scale(resource, wanted, found, selector))
 }
 
 /// What is wrong with the number of replicas that a custom resource asks for.

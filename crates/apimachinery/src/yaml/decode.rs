@@ -1,18 +1,21 @@
 //! Reading one document into a tree.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 
 use base64::Engine as _;
 use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 use serde_json::{Map, Value};
 
+use super::complaint::Mistake;
 use super::scalar::Scalar;
 use crate::json::{self, DEPTH_MAX, Decoded, go_quote, strict::Violation};
 
 /// Why a document is not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    #[error("yaml: line {line}: {problem}")]
+    /// The line is 0 where upstream names none.
+    #[error("yaml: {}{problem}", Line(*.line))]
     Syntax { line: usize, problem: String },
     /// Well-formed, but it says something that cannot be had. Upstream's words.
     #[error("yaml: {0}")]
@@ -51,6 +54,7 @@ pub fn decode(text: &str) -> Result<Decoded, DecodeError> {
         anchored_bytes: 0,
         complaints: Vec::new(),
         not_json: None,
+        open_lines: Vec::new(),
     };
     let value = composer.document()?;
     if let Some(problem) = composer.not_json {
@@ -78,6 +82,20 @@ struct Composer<'a> {
     complaints: Vec<String>,
     /// The first thing that JSON does not have; told when all else is well.
     not_json: Option<String>,
+    /// Where the collections begin that are being read, from one.
+    open_lines: Vec<usize>,
+}
+
+/// Where a mistake is, as a message begins with it.
+struct Line(usize);
+
+impl fmt::Display for Line {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            line => write!(formatter, "line {line}: "),
+        }
+    }
 }
 
 /// A value with what it costs to have it once more.
@@ -115,8 +133,16 @@ impl<'a> Composer<'a> {
                 Some(Ok((Event::StreamStart | Event::Comment(..), _))) => {}
                 Some(Ok(event)) => return Ok(event),
                 Some(Err(error)) => {
-                    let line = error.marker().line();
-                    return Err(DecodeError::Syntax { line, problem: error.info() });
+                    let marker = error.marker();
+                    let mistake = Mistake {
+                        info: &error.info(),
+                        line: marker.line(),
+                        offset: marker.byte_offset().unwrap_or_default(),
+                        within: self.open_lines.last().copied(),
+                        text: self.text,
+                    };
+                    let (line, problem) = mistake.told();
+                    return Err(DecodeError::Syntax { line, problem });
                 }
                 None => return Ok((Event::StreamEnd, Span::default())),
             }
@@ -149,12 +175,16 @@ impl<'a> Composer<'a> {
                 (anchor, scalar(&text, style, tag.as_deref())?)
             }
             Event::SequenceStart(_, anchor, _) => {
-                self.open(anchor);
-                (anchor, self.sequence(depth)?)
+                self.open(anchor, span);
+                let node = self.sequence(depth)?;
+                self.open_lines.pop();
+                (anchor, node)
             }
             Event::MappingStart(_, anchor, _) => {
-                self.open(anchor);
-                (anchor, self.mapping(depth)?)
+                self.open(anchor, span);
+                let node = self.mapping(depth)?;
+                self.open_lines.pop();
+                (anchor, node)
             }
             Event::Alias(anchor) => return self.alias(anchor, span, depth),
             Event::UnresolvedAlias(name) => {
@@ -176,7 +206,8 @@ impl<'a> Composer<'a> {
         Ok(node)
     }
 
-    fn open(&mut self, anchor: usize) {
+    fn open(&mut self, anchor: usize, span: Span) {
+        self.open_lines.push(span.start.line());
         if anchor > 0 {
             self.anchors.insert(anchor, None);
         }

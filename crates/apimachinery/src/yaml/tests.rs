@@ -218,3 +218,37 @@ proptest! {
         let _ = decode(&text);
     }
 }
+
+#[test]
+fn mistakes_are_told_in_libyamls_words() {
+    // As upstream answered.
+    let told = [
+        ("a: [", "line 1: did not find expected node content"),
+        ("a: [1,", "line 1: did not find expected node content"),
+        ("[a", "line 1: did not find expected ',' or ']'"),
+        ("{a", "line 1: did not find expected ',' or '}'"),
+        ("key: [a, b}", "did not find expected ',' or ']'"),
+        ("a: }", "did not find expected node content"),
+        ("a: {b: c}}", "did not find expected key"),
+        ("a: \"x", "found unexpected end of stream"),
+        ("a: 'b'c", "did not find expected key"),
+        ("a:\n\tb: c", "line 2: found character that cannot start any token"),
+        ("a: @x", "found character that cannot start any token"),
+        ("a: \0", "control characters are not allowed"),
+        ("a: b: c", "mapping values are not allowed in this context"),
+        ("a: - b", "block sequence entries are not allowed in this context"),
+        ("- a\nb: c", "line 1: did not find expected '-' indicator"),
+        ("a: |\n b\nc", "line 4: could not find expected ':'"),
+        ("- a: b\n  c\n- d", "line 3: could not find expected ':'"),
+        ("a: b #c\n  d: e", "line 1: did not find expected key"),
+        ("a:\n  b: c\n d: e", "line 2: did not find expected key"),
+        ("a: \"\\q\"", "found unknown escape character"),
+        ("a: \"\\u12\"", "did not find expected hexdecimal number"),
+        ("&", "did not find expected alphabetic or numeric character"),
+        ("%YAML 9.9\n---\na: b", "found incompatible YAML document"),
+    ];
+    for (text, expected) in told {
+        let error = decode(text).expect_err(text).to_string();
+        assert_eq!(error, format!("yaml: {expected}"), "{text:?}");
+    }
+}

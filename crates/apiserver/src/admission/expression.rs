@@ -8,19 +8,19 @@
 
 mod authorizer;
 pub(crate) mod conditions;
-mod declarations;
 pub(crate) mod request;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use kubewright_apimachinery::cel::Environment;
 use kubewright_apimachinery::cel::{
-    Composition, Dialect, Expression, Failure, Named, Outcome, Program, Type, Val,
+    ADMISSION_VARIABLES, Composition, Dialect, Expression, Failure, Named, Outcome, Program, Type,
+    Val,
 };
 use serde_json::Value;
 
 pub(crate) use authorizer::Asker;
-pub(crate) use declarations::Environment;
 
 /// What is not there.
 pub(crate) static NOTHING: Value = Value::Null;
@@ -162,7 +162,7 @@ pub(crate) fn compile(
     let found = expression.result_type();
     wants.check(found)?;
     let program = expression
-        .program(&declarations::NAMES)
+        .program(&ADMISSION_VARIABLES)
         .map_err(|failure| Mistake::Internal(format!("program instantiation failed: {failure}")))?;
     Ok((program, found.clone()))
 }

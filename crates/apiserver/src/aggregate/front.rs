@@ -44,7 +44,7 @@ pub(super) fn introduce(headers: &mut HeaderMap, user: &User) -> Result<(), Inva
 }
 
 /// Takes away all by which a client has shown, or claimed, who it is.
-pub(super) fn remove_credentials(headers: &mut HeaderMap) {
+pub(crate) fn remove_credentials(headers: &mut HeaderMap) {
     headers.remove(AUTHORIZATION);
     remove_identity(headers);
     remove_prefixed(headers, IMPERSONATE_PREFIX);
@@ -74,7 +74,7 @@ fn remove_prefixed(headers: &mut HeaderMap, prefix: &str) {
 }
 
 /// Takes away what is about one connection and not about the request or the answer.
-pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
+pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
     const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
     let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
@@ -120,7 +120,7 @@ pub(super) fn remove_cors(headers: &mut HeaderMap) {
 }
 
 /// Adds the address of whoever asks to those of proxies before us.
-pub(super) fn forward_for(headers: &mut HeaderMap, address: IpAddr) {
+pub(crate) fn forward_for(headers: &mut HeaderMap, address: IpAddr) {
     let known = headers.get_all(FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok());
     let mut all: Vec<String> = known.map(str::to_owned).collect();
     all.push(address.to_string());
@@ -131,14 +131,18 @@ pub(super) fn forward_for(headers: &mut HeaderMap, address: IpAddr) {
 
 /// Says where a request was passed on to, which is what upstream says here.
 pub(super) fn forwarded(headers: &mut HeaderMap, host: &str, path: &str) {
-    let mut set = |name: HeaderName, value: &str| {
-        if let Ok(value) = HeaderValue::from_str(value) {
-            headers.insert(name, value);
-        }
-    };
-    set(FORWARDED_URI, &cleaned(path));
-    set(FORWARDED_HOST, host);
-    set(FORWARDED_PROTO, "https");
+    forwarded_uri(headers, path);
+    if let Ok(host) = HeaderValue::from_str(host) {
+        headers.insert(FORWARDED_HOST, host);
+    }
+    headers.insert(FORWARDED_PROTO, HeaderValue::from_static("https"));
+}
+
+/// Says which path was asked for.
+pub(crate) fn forwarded_uri(headers: &mut HeaderMap, path: &str) {
+    if let Ok(path) = HeaderValue::try_from(cleaned(path)) {
+        headers.insert(FORWARDED_URI, path);
+    }
 }
 
 /// A path without empty segments and dots.
@@ -170,7 +174,12 @@ pub(super) fn target(path: &str, query: Option<&str>) -> String {
 /// A path with exactly those bytes escaped that Go escapes.
 pub(super) fn escape_path(path: &str) -> String {
     let bytes = unescape(path.as_bytes(), false).unwrap_or_else(|| path.as_bytes().to_vec());
-    escape(&bytes, |byte| is_unreserved(byte) || b"$&+,/:;=@".contains(&byte))
+    escape_plain(&bytes)
+}
+
+/// The same of a path without escapes.
+pub(crate) fn escape_plain(path: &[u8]) -> String {
+    escape(path, |byte| is_unreserved(byte) || b"$&+,/:;=@".contains(&byte))
 }
 
 /// A query in the order of its names. What cannot be read is left out.

@@ -34,7 +34,12 @@ pub(super) struct Inquiry {
     groups: Option<(HeaderValue, Value)>,
     /// Its OpenAPI v2, and the tag of that, if it has tags.
     swagger: Option<(Option<HeaderValue>, Swagger)>,
+    /// Its documents of OpenAPI v3.
     documents: BTreeMap<String, Value>,
+    /// Who was once without is not asked for them again.
+    has_no_v3: bool,
+    /// All of its OpenAPI v2, if it has no v3.
+    only_swagger: Option<Swagger>,
     resources: Vec<Value>,
     freshness: Freshness,
 }
@@ -47,6 +52,7 @@ impl Inquiry {
             freshness: self.freshness,
             documents: self.documents.clone(),
             swagger: self.swagger.as_ref().map(|(_, swagger)| swagger.clone()),
+            only_swagger: self.only_swagger.clone(),
         }
     }
 
@@ -104,8 +110,10 @@ impl Inquiry {
         line: &Line,
     ) -> Result<(), String> {
         let user = User { groups: Vec::new(), ..User::new("system:aggregator", []) };
+        self.open_api_v3(line, &user).await?;
         let mut headers = vec![(ACCEPT, HeaderValue::from_static("application/json"))];
-        if let Some((Some(tag), _)) = &self.swagger {
+        let is_known = !self.has_no_v3 || self.only_swagger.is_some();
+        if let Some((Some(tag), _)) = self.swagger.as_ref().filter(|_| is_known) {
             headers.push((IF_NONE_MATCH, tag.clone()));
         }
         let told = get(line, "/openapi/v2", &headers, &user, OPEN_API_MAX).await?;
@@ -114,19 +122,35 @@ impl Inquiry {
             StatusCode::OK => {
                 let swagger: Value =
                     serde_json::from_slice(told.body()).map_err(|error| error.to_string())?;
+                // Who has no tags tells everything each time, which is seldom news.
+                let is_news = |known: Option<&Swagger>, told: &Value| {
+                    known.is_none_or(|known| *known.0 != *told)
+                };
+                if self.has_no_v3 && is_news(self.only_swagger.as_ref(), &swagger) {
+                    self.only_swagger = Some(Swagger(Arc::new(swagger.clone())));
+                }
                 let path = format!("/apis/{}/{}/", registration.group, registration.version);
                 let own = openapi::below(swagger, &path);
                 let tag = told.headers().get(ETAG).cloned();
-                // Who has no tags tells everything each time, which is seldom news.
-                if self.swagger.as_ref().is_none_or(|(_, known)| *known.0 != own) {
+                if is_news(self.swagger.as_ref().map(|(_, known)| known), &own) {
                     self.swagger = Some((tag, Swagger(Arc::new(own))));
                 }
             }
             // It has none.
-            StatusCode::NOT_FOUND => self.swagger = None,
+            StatusCode::NOT_FOUND => {
+                self.swagger = None;
+                self.only_swagger = None;
+            }
             status => return Err(format!("GET /openapi/v2: {status}")),
         }
-        let told = get(line, "/openapi/v3", &[], &user, OPEN_API_MAX).await?;
+        Ok(())
+    }
+
+    async fn open_api_v3(&mut self, line: &Line, user: &User) -> Result<(), String> {
+        if self.has_no_v3 {
+            return Ok(());
+        }
+        let told = get(line, "/openapi/v3", &[], user, OPEN_API_MAX).await?;
         match told.status() {
             StatusCode::OK => {
                 let index: Value =
@@ -134,7 +158,10 @@ impl Inquiry {
                 let paths = index["paths"].as_object().into_iter().flatten();
                 self.documents = paths.map(|(path, entry)| (path.clone(), entry.clone())).collect();
             }
-            StatusCode::NOT_FOUND => self.documents = BTreeMap::new(),
+            StatusCode::NOT_FOUND => {
+                self.has_no_v3 = true;
+                self.documents.clear();
+            }
             status => return Err(format!("GET /openapi/v3: {status}")),
         }
         Ok(())

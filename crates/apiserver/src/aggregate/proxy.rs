@@ -1,25 +1,22 @@
 //! Requests that another server answers: they are passed on, and so are its answers.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::TryStreamExt as _;
 use http::header::{
-    CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, LOCATION,
-    X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, LOCATION, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{Request, Response, StatusCode};
-use http_body_util::BodyDataStream;
-use hyper::upgrade::Upgraded;
 
 use super::Registration;
 use super::front;
 use crate::authn::FrontProxy;
-use crate::body::{Body, Broken};
+use crate::body::Body;
 use crate::document;
 use crate::edge::{self, Peer};
-use crate::outbound::{Answer, CallError, Line};
+use crate::outbound::{Answer, Line};
+use crate::relay::{self, Switch, Switchable, asks_to_switch};
 use crate::server::Authorized;
 use crate::target::Target;
 
@@ -27,26 +24,6 @@ use crate::target::Target;
 const DISCOVERY_MAX: Duration = Duration::from_secs(5);
 /// How an error says that there was no time left.
 const TOO_LATE: &str = "context deadline exceeded";
-
-/// A connection that has left HTTP, for the edge to join with the client's. In the extensions of an
-/// answer with status 101.
-#[derive(Clone)]
-pub(crate) struct Switched {
-    /// What the server has answered, which the client gets as it is.
-    pub(crate) headers: HeaderMap,
-    stream: Arc<Mutex<Option<Upgraded>>>,
-}
-
-/// That the client's connection can leave HTTP. In the extensions of requests.
-#[derive(Clone, Copy)]
-pub(crate) struct Switchable;
-
-impl Switched {
-    /// The connection, once.
-    pub(crate) fn take(&self) -> Option<Upgraded> {
-        self.stream.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
 
 /// Passes a request on to the server of a registration, and its answer back. `believed` are the
 /// proxies that this server believes.
@@ -119,12 +96,6 @@ where
     }
 }
 
-/// Any word of the header will do, as upstream has it.
-fn asks_to_switch(headers: &HeaderMap) -> bool {
-    let mut values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
-    values.any(|value| value.to_ascii_lowercase().contains("upgrade"))
-}
-
 /// Whether a server is asked what a version has.
 fn is_discovery(target: &Target) -> bool {
     match target {
@@ -159,11 +130,7 @@ fn answered_by(
     for (name, value) in &parts.headers {
         headers.append(name, value.clone());
     }
-    let pieces = BodyDataStream::new(body).map_err(|error| {
-        tracing::debug!(%error, "an answer broke off");
-        Broken
-    });
-    let mut response = Response::new(Body::passed(pieces));
+    let mut response = Response::new(relay::passed(body));
     *response.status_mut() = parts.status;
     *response.headers_mut() = headers;
     response
@@ -179,38 +146,16 @@ fn locate(headers: &mut HeaderMap, host: &str) {
     }
 }
 
-/// Asks a server to leave HTTP, and if it does, has the client leave it too.
+/// Has a server and the client leave HTTP, or tells why they do not.
 async fn switch<B>(line: &Line, request: Request<B>, is_switchable: bool) -> Response<Body>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let failed = |why: &str| text(StatusCode::SERVICE_UNAVAILABLE, why);
-    let dialing = |error: CallError| failed(&format!("error dialing backend: {error}"));
-    let mut answer = match line.send(request).await {
-        Ok(answer) => answer,
-        Err(error) => return dialing(error),
-    };
-    let status = answer.status();
-    if status != StatusCode::SWITCHING_PROTOCOLS {
-        return match status.as_u16() {
-            400.. => answered_by(answer, line.authority(), None),
-            code => failed(&format!("invalid upgrade response: status code {code}")),
-        };
-    }
-    if !is_switchable {
-        return failed("request connection cannot be hijacked");
-    }
-    let headers = std::mem::take(answer.headers_mut());
-    match Answer::switch(answer).await {
-        Ok(stream) => {
-            let stream = Arc::new(Mutex::new(Some(stream)));
-            let mut response = Response::new(Body::empty());
-            *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-            response.extensions_mut().insert(Switched { headers, stream });
-            response
-        }
-        Err(error) => dialing(error),
+    match relay::switch(line, request, is_switchable).await {
+        Ok(Switch::Done(response)) => response,
+        Ok(Switch::Refused(answer)) => answered_by(answer, line.authority(), None),
+        Err(error) => text(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
     }
 }
 

@@ -70,6 +70,8 @@ pub struct Lesson {
     pub documents: BTreeMap<String, Value>,
     /// Its OpenAPI v2, as far as it concerns the version.
     pub swagger: Option<Swagger>,
+    /// All of its OpenAPI v2, if it has no v3.
+    pub only_swagger: Option<Swagger>,
 }
 
 /// Whether what was told can be relied on.
@@ -237,6 +239,7 @@ impl Roster {
             version: format!("apis/{}", registration.group_version()),
             documents: lesson.documents.clone(),
             swagger: lesson.swagger.clone(),
+            only_swagger: lesson.only_swagger.clone(),
         });
         told.collect()
     }

@@ -158,6 +158,7 @@ async fn server(store: Store, log: Log) -> Server {
         shutdown: CancellationToken::new(),
         audit: Some(log),
         identity: None,
+        kubelets: Default::default(),
         companions: Vec::new(),
         admission: crate::admission::PluginSet::default(),
     });

@@ -1,7 +1,11 @@
-//! What is said instead of connecting, as upstream says it.
+//! What is said before connecting, as upstream says it; and what passes once a node is reached.
+
+mod node;
+mod proxy;
 
 use serde_json::{Value, json};
 
+use super::passage::Hosts;
 use crate::server::Server;
 use crate::server::tests::{ask, server};
 
@@ -60,12 +64,21 @@ async fn what_upstream_finds_wrong_is_said_before_connecting() {
 }
 
 #[tokio::test]
-async fn nobody_is_dialled() {
+async fn a_node_must_say_where_it_is() {
     let server = scene().await;
-    let message = "n cannot be reached: this server does not connect to nodes or pods";
     for line in ["GET pods/runs/log", "POST pods/runs/exec", "GET pods/runs/portforward"] {
-        check(&server, line, 503, message).await;
+        let message = "no preferred addresses found; known addresses: []";
+        check(&server, line, 500, message).await;
     }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_options_is_said_first() {
+    let server = scene().await;
+    check(&server, "POST pods/waits/exec?dryRun=All", 400, "dryRun is not supported").await;
+    let message = "PodLogOptions \"waits\" is invalid: tailLines: Invalid value: -1: must be greater \
+                   than or equal to 0";
+    check(&server, "GET pods/waits/log?tailLines=-1", 422, message).await;
 }
 
 async fn check(server: &Server, line: &str, code: u16, message: &str) {
@@ -74,4 +87,18 @@ async fn check(server: &Server, line: &str, code: u16, message: &str) {
     let (found, answer) = ask(server, &line, Value::Null).await;
     let text = answer["message"].as_str().unwrap_or_default();
     assert_eq!((found.as_u16(), text), (code, message), "{line}");
+}
+
+#[test]
+fn places_are_seen_from_where_the_client_is() {
+    let check = |place: &str, expected: &str| {
+        let hosts = Hosts { behind: "10.0.0.1:80", own: "server:6443" };
+        assert_eq!(hosts.seen_by_client(place, "/api/pods/web/proxy"), expected, "{place}");
+    };
+    check("/login?next=1", "/api/pods/web/proxy/login?next=1");
+    check("/api/pods/web/proxy/login", "/api/pods/web/proxy/login");
+    check("http://10.0.0.1:80/login/", "/api/pods/web/proxy/login/");
+    check("http://server:6443/login", "http://server:6443/api/pods/web/proxy/login");
+    check("https://elsewhere/login", "https://elsewhere/login");
+    check("login", "login");
 }

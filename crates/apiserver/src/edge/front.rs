@@ -230,7 +230,8 @@ fn audit_id<B>(request: &mut Request<B>) -> HeaderValue {
 
 /// What the edge itself answers.
 fn refusal(status: &Status) -> Response<Body> {
-    let body = serde_json::to_vec(status).expect("a status is JSON");
+    let mut body = serde_json::to_vec(status).expect("a status is JSON");
+    body.push(b'\n');
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = u16::try_from(status.code)
         .ok()

@@ -26,8 +26,8 @@ use tracing::debug;
 
 use super::class;
 use super::reply::Reply;
-use crate::aggregate::proxy::{Switchable, Switched};
 use crate::authn;
+use crate::relay::{Switchable, Switched};
 
 /// A request that asks to leave HTTP.
 pub(super) struct Asked {

@@ -112,7 +112,7 @@ async fn say(server: &Inner, name: &str, condition: &Value) -> Result<(), Refusa
         "status": { "conditions": [condition] },
     });
     let body = applied.to_string();
-    let patch = Patch::read(PatchKind::Apply, body.as_bytes())?;
+    let patch = Patch::read(PatchKind::Apply, body.as_bytes());
     match server.write_status(resource, name, &options, &patch).await {
         Err(refusal) if refusal.code == 404 => Ok(()),
         done => done,

@@ -165,9 +165,9 @@ fn check_policy(
 ) -> Vec<Error> {
     let policy: Policy = typed::<Option<_>>(&object["spec"]).unwrap_or_default();
     let mut errors = Vec::new();
-    errors.extend(check::required_one_of(
+    errors.extend(check::given_one_of(
         &at.child("failurePolicy"),
-        check::text(&policy.failure_policy),
+        policy.failure_policy.as_deref(),
         &admission::FAILURE_POLICIES,
     ));
     if let Some(kind) = &policy.param_kind {
@@ -242,8 +242,8 @@ fn check_version(version: &str, api_version: &str, at: &Path<'_>) -> Option<Erro
 
 fn check_matches(matches: &MatchResources, at: &Path<'_>) -> Vec<Error> {
     let mut errors = Vec::new();
-    let policy = check::text(&matches.match_policy);
-    errors.extend(check::required_one_of(
+    let policy = matches.match_policy.as_deref();
+    errors.extend(check::given_one_of(
         &at.child("matchPolicy"),
         policy,
         &admission::MATCH_POLICIES,

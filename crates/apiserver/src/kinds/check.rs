@@ -80,6 +80,14 @@ pub(super) fn required_one_of(path: &Path<'_>, value: &str, words: &[&str]) -> O
     required(path, value).or_else(|| one_of(path, value, words))
 }
 
+/// One of a few words, which must be given; an empty text is none of them.
+pub(super) fn given_one_of(path: &Path<'_>, value: Option<&str>, words: &[&str]) -> Option<Error> {
+    match value {
+        None => Some(Error::required(path, "")),
+        Some(value) => one_of(path, value, words),
+    }
+}
+
 pub(super) fn non_negative(path: &Path<'_>, value: impl Into<i64>) -> Option<Error> {
     let value = value.into();
     (value < 0).then(|| Error::invalid(path, value, "must be greater than or equal to 0"))

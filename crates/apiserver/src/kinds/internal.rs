@@ -73,7 +73,9 @@ fn shown_struct(ty: &'static Type, value: &Value) -> Value {
     let name = ty.short_name();
     // What all groups share is printed as in any version.
     if ty.name.starts_with("k8s.io/apimachinery/") {
-        return value.clone();
+        let mut shown = value.clone();
+        builtin::arrange(ty, &mut shown);
+        return shown;
     }
     let mut shown = Map::new();
     for field in ordered(ty) {

@@ -21,7 +21,7 @@ const TOPOLOGY_MODE: &str = "service.kubernetes.io/topology-mode";
 pub(super) const RULES: Rules = Rules {
     default,
     name: name::Rule::Label,
-    prepare_create: |object, _| object["status"] = json!({"loadBalancer": {}}),
+    prepare_create,
     prepare_update,
     validate: |object| validity::check(&typed(object), None),
     validate_update: |object, old| validity::check_update(&typed(object), &typed(old)),
@@ -78,9 +78,25 @@ fn default(object: &mut Value) {
     }
 }
 
+fn prepare_create(object: &mut Value, _: &Context<'_>) {
+    object["status"] = json!({"loadBalancer": {}});
+    forget_internal_traffic(object);
+}
+
 fn prepare_update(object: &mut Value, old: &Value, _: &Context<'_>) {
     edit::restore(object, old, "status");
     drop_outlived_fields(object, old);
+    forget_internal_traffic(object);
+}
+
+/// A name elsewhere has no traffic within the cluster. Upstream keeps the field and does not show
+/// it.
+fn forget_internal_traffic(object: &mut Value) {
+    let Some(spec) = object.get_mut("spec") else { return };
+    let is_known = matches!(edit::text(spec, "/internalTrafficPolicy"), "Cluster" | "Local");
+    if is_known && edit::text(spec, "/type") == "ExternalName" {
+        edit::remove(spec, "internalTrafficPolicy");
+    }
 }
 
 /// Clears what only the old type needed and the client has not touched: most likely the server

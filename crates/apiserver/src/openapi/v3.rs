@@ -7,9 +7,11 @@ use kubewright_apimachinery::builtin;
 use kubewright_apimachinery::schema::crd::{Definition, Version};
 use serde_json::{Map, Value, json};
 
+use super::Swagger;
 use super::custom::{self, Form};
 use super::model::{self, REFERENCE, Scope};
 use super::operation::{self, Content, Custom, Operation, Parameter, Paths, Place};
+use super::upgrade::upgrade;
 
 /// What a document is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub(super) enum Subject {
     Path(&'static str),
     /// A version of custom resources.
     Custom(String, String),
+    /// What a server with v2 has told.
+    Upgraded(Swagger),
 }
 
 /// The paths below `/openapi/v3/` that exist in every server.
@@ -86,6 +90,8 @@ pub(super) fn operations(subject: &Subject, definitions: &[Arc<Definition>]) -> 
             }
             paths
         }
+        // It has its own.
+        Subject::Upgraded(_) => Paths::new(),
     }
 }
 
@@ -170,6 +176,9 @@ fn of_path(path: &str) -> Operation {
 
 /// The document about a subject.
 pub(super) fn document(subject: &Subject, definitions: &[Arc<Definition>]) -> Value {
+    if let Subject::Upgraded(swagger) = subject {
+        return upgrade(&swagger.0);
+    }
     let operations = operations(subject, definitions);
     let (scope, own) = match subject {
         Subject::Version(group, version) => {
@@ -179,7 +188,7 @@ pub(super) fn document(subject: &Subject, definitions: &[Arc<Definition>]) -> Va
             let scope = Scope { group, version, everything: true };
             (scope, custom_schemas(of_group(definitions, group, version), Form::V3))
         }
-        Subject::Group(_) | Subject::Path(_) => {
+        Subject::Group(_) | Subject::Path(_) | Subject::Upgraded(_) => {
             (Scope { group: "", version: "", everything: false }, BTreeMap::new())
         }
     };

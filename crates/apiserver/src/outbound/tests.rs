@@ -33,8 +33,8 @@ pub(crate) struct Site {
 
 /// In PEM.
 pub(crate) struct Pair {
-    certificate: String,
-    key: String,
+    pub(crate) certificate: String,
+    pub(crate) key: String,
 }
 
 impl Site {

@@ -47,10 +47,10 @@ pub struct Identity {
 
 /// How connections to a server are secured, or why they cannot be.
 #[derive(Clone)]
-pub(super) struct Config(Result<Arc<ClientConfig>, String>);
+pub(crate) struct Config(Result<Arc<ClientConfig>, String>);
 
 impl Config {
-    pub(super) fn new(trust: &Trust, own: Option<&Identity>) -> Self {
+    pub(crate) fn new(trust: &Trust, own: Option<&Identity>) -> Self {
         Config(configure(trust, own).map(Arc::new))
     }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, poll_fn};
@@ -19,6 +20,9 @@ use tokio::net::{TcpStream, lookup_host};
 
 use super::error::{CallError, Cause};
 use super::{Idle, join};
+
+/// How long an address may keep us waiting. Some swallow whatever they are sent.
+const DIAL_MAX: Duration = Duration::from_secs(30);
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -47,16 +51,19 @@ pub(super) async fn dial(host: &str, port: u16) -> Result<TcpStream, Cause> {
     let addresses = lookup_host((host, port)).await.map_err(|_| unknown())?;
     let mut refused = None;
     for address in addresses {
-        match TcpStream::connect(address).await {
-            Ok(socket) => {
+        let place = join(&address.ip().to_string(), port);
+        match tokio::time::timeout(DIAL_MAX, TcpStream::connect(address)).await {
+            Ok(Ok(socket)) => {
                 // Small requests are not to wait for one another.
                 let _ = socket.set_nodelay(true);
                 return Ok(socket);
             }
-            Err(error) => {
-                refused.get_or_insert_with(|| {
-                    Cause::of_dial(&join(&address.ip().to_string(), port), &error)
-                });
+            Ok(Err(error)) => {
+                refused.get_or_insert_with(|| Cause::of_dial(&place, &error));
+            }
+            Err(_) => {
+                let why = || Cause::Unreachable(format!("dial tcp {place}: i/o timeout"));
+                refused.get_or_insert_with(why);
             }
         }
     }

@@ -155,8 +155,13 @@ impl List {
             }
             Encoding::Json => {
                 let metadata = Value::Object(self.list_meta());
+                // Upstream makes no list where nothing is.
+                let (begin, end) = match self.items.is_empty() {
+                    true => ("null", "}\n"),
+                    false => ("[", "]}\n"),
+                };
                 let opening = format!(
-                    r#"{{"kind":"{KIND}","apiVersion":"{api_version}","metadata":{metadata},"items":["#
+                    r#"{{"kind":"{KIND}","apiVersion":"{api_version}","metadata":{metadata},"items":{begin}"#
                 );
                 let bytes = self.items.iter().map(|rev| rev.value.len() + ITEM_EXTRA_BYTES).sum();
                 let List { renderer, items, .. } = self;
@@ -166,7 +171,7 @@ impl List {
                     let written = renderer.write_partial(rev, rev.revision, version, bytes);
                     written.expect("it was looked at");
                 };
-                let closing = Bytes::from_static(b"]}\n");
+                let closing = Bytes::from_static(end.as_bytes());
                 Ok(Chunks::new(opening.into(), ",", closing, count, bytes, write).into_body())
             }
             Encoding::JsonPretty | Encoding::Yaml => {
@@ -182,7 +187,7 @@ impl List {
                     "kind": KIND,
                     "apiVersion": api_version,
                     "metadata": metadata,
-                    "items": items,
+                    "items": (!items.is_empty()).then_some(items),
                 });
                 Ok(encode::encode(&list, encoding)?.into())
             }

@@ -16,14 +16,14 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::router::{self, Missing};
-use super::{Authorized, Inner};
+use super::{Authorized, Inner, Sent};
 use crate::admission::{self, Operation, Options};
 use crate::authn::token;
-use crate::authz::Attributes;
+use crate::authz::{Attributes, Decision};
 use crate::body::Body;
 use crate::catalog::Catalog;
 use crate::component_status;
-use crate::connect::Connect;
+use crate::connect::{self, Connect};
 use crate::crd;
 use crate::delete::{Delete, Deleted, Whose};
 use crate::deprecation;
@@ -161,7 +161,7 @@ impl Inner {
         &self,
         authorized: &Authorized,
         target: &ResourceTarget,
-        body: Reading<'_>,
+        body: Sent,
         accept: &Accept,
         observed: &Observed,
     ) -> Result<Response<Body>, Refusal> {
@@ -200,7 +200,7 @@ impl Inner {
 }
 
 impl Call<'_> {
-    async fn answer(&self, body: Reading<'_>) -> Result<Response<Body>, Refusal> {
+    async fn answer(&self, body: Sent) -> Result<Response<Body>, Refusal> {
         let part = self.part();
         let verb = self.target.verb;
         self.check_name()?;
@@ -213,8 +213,9 @@ impl Call<'_> {
             self.observed.under_way(!matches!(verb, Verb::Get | Verb::List));
         }
         if let Some(connect) = part.and_then(Connect::of) {
-            return self.connect(connect).await;
+            return self.connect(connect, body).await;
         }
+        let body: Reading<'_> = Box::pin(super::read(body));
         match (verb, part) {
             (Verb::Create, None) => self.create(body).await,
             (Verb::Create, Some("token")) => self.token(body).await,
@@ -287,8 +288,7 @@ impl Call<'_> {
     }
 
     /// A log, a stream or a proxy.
-    async fn connect(&self, connect: Connect) -> Result<Response<Body>, Refusal> {
-        let (store, resource, namespace) = (&self.server.store, self.resource, self.namespace());
+    async fn connect(&self, connect: Connect, body: Sent) -> Result<Response<Body>, Refusal> {
         if connect.is_admitted() && self.authorized.query.all("dryRun").next().is_some() {
             return Err(Box::new(Status::bad_request("dryRun is not supported")));
         }
@@ -296,8 +296,34 @@ impl Call<'_> {
         if connect.is_admitted() {
             self.admit_connect(&mut options).await?;
         }
-        let answer = connect.answer(store, resource, namespace, &self.target.name, &options)?;
-        Ok(answer.map(Body::from))
+        if connect.needs_create() {
+            self.check_may_create()?;
+        }
+        let (parts, name) = (&self.authorized.parts, self.target.name.as_str());
+        let scene = connect::Scene {
+            store: &self.server.store,
+            kubelets: &self.server.kubelets,
+            resource: self.resource,
+            namespace: self.namespace(),
+            name,
+            part: self.target.subresource.as_str(),
+            options: &options,
+        };
+        connect.answer(scene, connect::Asked { parts, body, name }).await
+    }
+
+    /// Who runs commands changes things, also where it looks like reading: a browser cannot but
+    /// get a WebSocket.
+    fn check_may_create(&self) -> Result<(), Refusal> {
+        let Authorized { user, target, .. } = self.authorized;
+        let attributes = Attributes { verb: "create", ..Attributes::of(target) };
+        match self.server.authorizer.decide(user, &attributes) {
+            Decision::Allowed(_) => Ok(()),
+            Decision::Denied(denial) => {
+                let (resource, name) = (self.resource.group_resource(), &self.target.name);
+                Err(Box::new(Status::forbidden(&resource, name, denial)))
+            }
+        }
     }
 
     /// Lets the plugins see how a client wants to be connected.
@@ -412,7 +438,7 @@ impl Call<'_> {
             _ => WriteKind::Patch,
         })?;
         self.observed.received_patch(&body);
-        let patch = Patch::read(kind, &body)?;
+        let patch = Patch::read(kind, &body);
         if part == Some("scale") {
             let scale = scale::resource(self.resource);
             return self.write_scale(&options, &patch, &scale, &format).await;
@@ -612,6 +638,10 @@ impl Call<'_> {
     async fn watch(&self) -> Result<Response<Body>, Refusal> {
         let format = self.format(true)?;
         let options = self.list_options()?;
+        if component_status::concerns(self.resource) {
+            let resource = self.resource.group_resource();
+            return Err(Box::new(Status::method_not_supported(&resource, "watch")));
+        }
         let sizes = self.server.metrics.watch(&self.resource.gvr);
         self.reader(&format).watch(&options, self.server.shutdown.clone(), sizes).await
     }
@@ -692,7 +722,25 @@ impl Call<'_> {
         WriteOptions::parse(&self.authorized.query, kind, self.header(USER_AGENT.as_str()))
     }
 
+    /// What a client says of how to delete. Who deletes jobs and says nothing of their pods is
+    /// reminded of them: they stay, unlike those of others.
     fn delete_options(&self, body: &[u8]) -> Result<DeleteOptions, Refusal> {
+        let options = self.stated_delete_options(body)?;
+        let is_job = self.resource.gvk.kind == "Job" && self.resource.gvk.group == "batch";
+        let says_nothing =
+            options.propagation_policy.is_none() && options.orphan_dependents.is_none();
+        if is_job && says_nothing {
+            self.authorized.warnings.extend([
+                "child pods are preserved by default when jobs are deleted; set \
+                 propagationPolicy=Background to remove them or set propagationPolicy=Orphan to \
+                 suppress this warning"
+                    .to_owned(),
+            ]);
+        }
+        Ok(options)
+    }
+
+    fn stated_delete_options(&self, body: &[u8]) -> Result<DeleteOptions, Refusal> {
         if body.is_empty() {
             return DeleteOptions::from_query(&self.authorized.query);
         }

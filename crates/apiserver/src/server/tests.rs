@@ -14,6 +14,11 @@ use crate::index;
 
 /// A server with nothing in it, and somebody who may do anything.
 pub(crate) fn server() -> Server {
+    server_with(connect::Access::default())
+}
+
+/// The same, which reaches nodes as it is told.
+pub(crate) fn server_with(kubelets: connect::Access) -> Server {
     let clock = || Duration::from_secs(1_700_000_000);
     let store = Store::memory(Config::new(index::extract, index::resource_of, clock));
     let authorizer = Arc::new(Authorizer::new(store.clone()));
@@ -33,6 +38,7 @@ pub(crate) fn server() -> Server {
         shutdown: CancellationToken::new(),
         audit: None,
         identity: None,
+        kubelets,
         companions: Vec::new(),
         admission: crate::admission::PluginSet::default(),
     })

@@ -52,8 +52,15 @@ impl PatchKind {
     }
 }
 
-/// A patch, read once and tried as often as needed.
+/// A patch, read once and tried as often as needed. One that cannot be read is refused when it is
+/// tried: upstream looks for the object first.
 pub(crate) struct Patch {
+    kind: PatchKind,
+    steps: Result<Steps, Refusal>,
+}
+
+/// What a patch says.
+struct Steps {
     how: How,
     /// What strictness finds in the patch itself.
     violations: Vec<String>,
@@ -68,8 +75,13 @@ enum How {
 }
 
 impl Patch {
-    /// Reads a patch.
-    pub(crate) fn read(kind: PatchKind, body: &[u8]) -> Result<Self, Refusal> {
+    pub(crate) fn read(kind: PatchKind, body: &[u8]) -> Self {
+        Patch { kind, steps: Steps::read(kind, body) }
+    }
+}
+
+impl Steps {
+    fn read(kind: PatchKind, body: &[u8]) -> Result<Self, Refusal> {
         if kind == PatchKind::Apply {
             return Self::read_apply(body);
         }
@@ -93,7 +105,7 @@ impl Patch {
             PatchKind::Merge => How::Merge(decoded.value),
             PatchKind::Strategic | PatchKind::Apply => How::Strategic(decoded.value),
         };
-        Ok(Patch { how, violations })
+        Ok(Steps { how, violations })
     }
 
     /// Reads what is to be applied. Upstream reads JSON as YAML too.
@@ -108,7 +120,7 @@ impl Patch {
             decoded.map_err(|why| bad(format!("error converting YAML to JSON: {why}")))?;
         let found = match &decoded.value {
             Value::Object(_) | Value::Null => {
-                return Ok(Patch {
+                return Ok(Steps {
                     how: How::Apply(decoded.value, decoded.violations),
                     violations: Vec::new(),
                 });
@@ -144,6 +156,15 @@ impl Patch {
         self.decode(write, patched)
     }
 
+    /// A patched object as upstream reads it again: complaints come in the order of its members.
+    fn reread(&self, patched: &Value) -> Value {
+        match &self.how {
+            How::Merge(patch) => sorted_along(patched, patch),
+            How::Json(patch) => sorted_along(patched, &trodden(patch)),
+            _ => patched.clone(),
+        }
+    }
+
     /// Brings a patched object into the form of its kind again.
     fn decode(&self, write: &Write<'_>, patched: Value) -> Result<Value, Refusal> {
         let shown = || match &self.how {
@@ -154,9 +175,7 @@ impl Patch {
                 json::sort_keys(&mut patched);
                 json::to_string(&patched)
             }
-            How::Merge(patch) => json::to_string(&sorted_along(&patched, patch)),
-            How::Json(patch) => json::to_string(&sorted_along(&patched, &trodden(patch))),
-            _ => json::to_string(&patched),
+            _ => json::to_string(&self.reread(&patched)),
         };
         let invalid = |why: String| {
             let error = Error::invalid(&Path::new("patch"), shown(), why);
@@ -170,12 +189,12 @@ impl Patch {
         let (mut object, unknown) = match &write.resource.origin {
             Origin::Builtin(builtin) => {
                 let decoded =
-                    builtin::decode(builtin.kind, patched.clone()).map_err(
-                        |error| match &self.how {
+                    builtin::decode(builtin.kind, self.reread(&patched)).map_err(|error| {
+                        match &self.how {
                             How::Strategic(_) => invalid(conversion_complaint(&error)),
                             _ => invalid(error.to_string()),
-                        },
-                    )?;
+                        }
+                    })?;
                 (decoded.value, decoded.violations)
             }
             Origin::Custom(custom) => {
@@ -396,10 +415,14 @@ fn conversion_complaint(error: &DecodeError) -> String {
 
 impl Revise for Patch {
     fn revise(&self, write: &Write<'_>, live: Option<&Value>) -> Result<Value, Refusal> {
-        match (&self.how, live) {
-            (How::Apply(config, violations), live) => self.apply(write, live, config, violations),
+        if live.is_none() && !self.creates() {
+            return Err(write.not_found());
+        }
+        let steps = self.steps.as_ref().map_err(Clone::clone)?;
+        match (&steps.how, live) {
+            (How::Apply(config, violations), live) => steps.apply(write, live, config, violations),
             (_, Some(live)) => {
-                let object = self.patched(write, live)?;
+                let object = steps.patched(write, live)?;
                 Ok(write.track(Some(live), object))
             }
             (_, None) => Err(write.not_found()),
@@ -407,6 +430,6 @@ impl Revise for Patch {
     }
 
     fn creates(&self) -> bool {
-        matches!(self.how, How::Apply(..))
+        self.kind == PatchKind::Apply
     }
 }

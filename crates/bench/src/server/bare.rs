@@ -1,4 +1,5 @@
-//! hyper over TLS and nothing else: how fast a server on this machine can be that answers a read.
+//! hyper over TLS and nothing else: how fast a server on this machine can be that answers a read or
+//! a list.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -44,23 +45,29 @@ async fn listen(Arguments { pki, port }: Arguments) -> Result<()> {
         .with_no_client_auth()
         .with_single_cert(vec![certificate], key)?;
     let acceptor = TlsAcceptor::from(Arc::new(config));
-    let body = load::object_as_read();
+    let (object, list) = (load::object_as_read(), load::list_as_read());
     let listener = TcpListener::bind(("127.0.0.1", port)).await.context("listen")?;
     let mut connections = JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await.context("accept a connection")?;
-        let (acceptor, body) = (acceptor.clone(), body.clone());
+        let (acceptor, object, list) = (acceptor.clone(), object.clone(), list.clone());
         connections.spawn(async move {
             // A client that goes away is nothing to tell of.
-            let _ = answer(stream, acceptor, body).await;
+            let _ = answer(stream, acceptor, object, list).await;
         });
     }
 }
 
-async fn answer(stream: TcpStream, acceptor: TlsAcceptor, body: Bytes) -> Result<()> {
+async fn answer(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    object: Bytes,
+    list: Bytes,
+) -> Result<()> {
     stream.set_nodelay(true)?;
     let stream = acceptor.accept(stream).await?;
-    let service = service_fn(|_: Request<Incoming>| {
+    let service = service_fn(|request: Request<Incoming>| {
+        let body = if request.uri().path() == load::LIST { &list } else { &object };
         let response = Response::builder()
             .header("content-type", "application/json")
             .header("cache-control", "no-cache, private")

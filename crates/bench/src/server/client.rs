@@ -21,20 +21,20 @@ use tokio_rustls::TlsConnector;
 
 /// Where a server is, and how its administrator connects to it.
 #[derive(Clone)]
-pub(super) struct Endpoint {
+pub(crate) struct Endpoint {
     address: SocketAddr,
     tls: Arc<ClientConfig>,
 }
 
 /// A connection of HTTP/1.1 that is kept.
-pub(super) struct Client {
+pub(crate) struct Client {
     sender: SendRequest<Full<Bytes>>,
     /// Reads and writes for as long as the client is there.
     _connection: JoinSet<()>,
 }
 
 impl Endpoint {
-    pub(super) fn new(address: SocketAddr, pki: &Pki) -> Result<Self> {
+    pub(crate) fn new(address: SocketAddr, pki: &Pki) -> Result<Self> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(pki.ca.certificate.as_bytes())?)?;
         let own = CertificateDer::from_pem_slice(pki.admin.certificate.as_bytes())?;
@@ -48,7 +48,7 @@ impl Endpoint {
         Ok(Endpoint { address, tls: Arc::new(tls) })
     }
 
-    pub(super) async fn connect(&self) -> Result<Client> {
+    pub(crate) async fn connect(&self) -> Result<Client> {
         let stream = TcpStream::connect(self.address).await.context("connect")?;
         stream.set_nodelay(true)?;
         let name = ServerName::IpAddress(self.address.ip().into());
@@ -66,7 +66,7 @@ impl Endpoint {
 
 impl Client {
     /// Sends a request and gives the answer's body if it was a success.
-    pub(super) async fn open(&mut self, request: Request<Full<Bytes>>) -> Result<Incoming> {
+    pub(crate) async fn open(&mut self, request: Request<Full<Bytes>>) -> Result<Incoming> {
         self.sender.ready().await.context("use a connection")?;
         let what = format!("{} {}", request.method(), request.uri());
         let response = self.sender.send_request(request).await.context(what.clone())?;
@@ -79,7 +79,7 @@ impl Client {
     }
 
     /// Sends a request, reads the whole answer, and tells how long it was.
-    pub(super) async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<usize> {
+    pub(crate) async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<usize> {
         let mut body = self.open(request).await?;
         let mut length = 0;
         while let Some(frame) = body.frame().await {
@@ -89,16 +89,16 @@ impl Client {
     }
 
     /// The whole answer to a request.
-    pub(super) async fn read(&mut self, request: Request<Full<Bytes>>) -> Result<Bytes> {
+    pub(crate) async fn read(&mut self, request: Request<Full<Bytes>>) -> Result<Bytes> {
         Ok(self.open(request).await?.collect().await?.to_bytes())
     }
 }
 
-pub(super) fn get(path: &str) -> Request<Full<Bytes>> {
+pub(crate) fn get(path: &str) -> Request<Full<Bytes>> {
     request(Method::GET, path, "application/json", Bytes::new())
 }
 
-pub(super) fn request(
+pub(crate) fn request(
     method: Method,
     path: &str,
     media_type: &'static str,

@@ -25,20 +25,20 @@ const EVENTS: usize = 500;
 const TARGETS: usize = 200;
 const LISTS: usize = 5;
 
-pub(super) const JSON: &str = "application/json";
+pub(crate) const JSON: &str = "application/json";
 const APPLY: &str = "application/apply-patch+yaml";
 const MERGE: &str = "application/merge-patch+json";
 
 /// How fast something was done.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Speed {
-    pub(super) per_second: f64,
+pub(crate) struct Speed {
+    pub(crate) per_second: f64,
     /// Seconds of processor time of the server for each.
-    pub(super) processor: f64,
+    pub(crate) processor: f64,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Until {
+pub(crate) enum Until {
     Count(usize),
     Elapsed(Duration),
 }
@@ -59,14 +59,17 @@ pub(super) async fn creates(site: &Site) -> Result<Speed> {
 
 /// Reads one object over and over.
 pub(super) async fn reads(site: &Site, duration: Duration) -> Result<Speed> {
-    let path = format!("/api/v1/namespaces/bench/configmaps/{}", name(7));
+    let path = format!("{LIST}/{}", name(7));
     spread(site, Until::Elapsed(duration), move |_| get(&path)).await
 }
+
+/// Where the objects are.
+pub(super) const LIST: &str = "/api/v1/namespaces/bench/configmaps";
 
 /// Lists all objects, or the half with a label.
 pub(super) async fn list(site: &Site, by_label: bool) -> Result<Duration> {
     let selector = if by_label { "?labelSelector=half%3D1" } else { "" };
-    let path = format!("/api/v1/namespaces/bench/configmaps{selector}");
+    let path = format!("{LIST}{selector}");
     let expected = if by_label { OBJECTS / 2 } else { OBJECTS };
     let mut client = site.endpoint.connect().await?;
     let mut times = Vec::new();
@@ -183,7 +186,7 @@ async fn fill(site: &Site, namespace: &'static str, objects: usize) -> Result<Sp
 }
 
 /// Lets [`CLIENTS`] clients send numbered requests, each its next one when the last is answered.
-pub(super) async fn spread(
+pub(crate) async fn spread(
     site: &Site,
     until: Until,
     make: impl Fn(usize) -> Request<Full<Bytes>> + Send + Sync + 'static,
@@ -253,4 +256,14 @@ pub(super) fn object_as_read() -> Bytes {
         payload()
     );
     Bytes::from(text + "\n")
+}
+
+/// What a server answers to a list of all objects.
+pub(super) fn list_as_read() -> Bytes {
+    let object = object_as_read();
+    let items = vec![object.trim_ascii_end(); OBJECTS].join(&b","[..]);
+    let mut list = br#"{"kind":"ConfigMapList","apiVersion":"v1","items":["#.to_vec();
+    list.extend_from_slice(&items);
+    list.extend_from_slice(b"]}\n");
+    Bytes::from(list)
 }

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,8 +17,8 @@ use crate::peer::{Etcd, free_port};
 const HOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const START_MAX: Duration = Duration::from_secs(60);
 
-pub(super) struct Site {
-    pub(super) endpoint: Endpoint,
+pub(crate) struct Site {
+    pub(crate) endpoint: Endpoint,
     server: Process,
     etcd: Option<Etcd>,
 }
@@ -26,13 +26,28 @@ pub(super) struct Site {
 /// Ends when dropped.
 struct Process(Child);
 
+/// The nodes of a server of ours.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Nodes {
+    None,
+    /// So many, with a scheduler.
+    Simulated(usize),
+}
+
 impl Site {
     /// Starts ours with its data in `dir`. Also tells how long it was until it answered.
-    pub(super) async fn ours(binary: &Path, dir: &Path) -> Result<(Self, Duration)> {
+    pub(crate) async fn ours(binary: &Path, dir: &Path, nodes: Nodes) -> Result<(Self, Duration)> {
         let port = free_port()?;
         let mut command = Command::new(binary);
+        match nodes {
+            Nodes::None => command.args(["up", "--node", "none"]),
+            Nodes::Simulated(count) => {
+                command.args(["up", "--node", "fake", "--nodes", &count.to_string()])
+            }
+        };
         command
-            .args(["up", "--name", "bench", "--output", "json", "--port", &port.to_string()])
+            .args(["--name", "bench", "--output", "json"])
+            .args(["--port", &port.to_string()])
             .arg("--data-dir")
             .arg(dir.join("data"))
             .arg("--kubeconfig")
@@ -56,7 +71,7 @@ impl Site {
     }
 
     /// Starts upstream's, with etcd, which syncs every write. They start at the same moment.
-    pub(super) async fn upstream(assets: &Path, dir: &Path) -> Result<(Self, Duration)> {
+    pub(crate) async fn upstream(assets: &Path, dir: &Path) -> Result<(Self, Duration)> {
         let port = free_port()?;
         let keys = pki(&dir.join("pki"))?;
         let endpoint = Endpoint::new(SocketAddr::new(HOST, port), &keys)?;
@@ -88,7 +103,7 @@ impl Site {
     }
 
     /// A bare server that answers every request with what a real one answers to a read.
-    pub(super) async fn bare(dir: &Path) -> Result<Self> {
+    pub(crate) async fn bare(dir: &Path) -> Result<Self> {
         let keys = pki(&dir.join("pki"))?;
         let port = free_port()?;
         let mut command = Command::new(std::env::current_exe().context("find this program")?);
@@ -116,7 +131,7 @@ impl Site {
     }
 
     /// The memory of all its processes.
-    pub(super) fn resident_bytes(&self) -> Result<f64> {
+    pub(crate) fn resident_bytes(&self) -> Result<f64> {
         let mut bytes = machine::resident_bytes(self.server.0.id())?;
         if let Some(etcd) = &self.etcd {
             bytes += machine::resident_bytes(etcd.pid())?;
@@ -125,7 +140,7 @@ impl Site {
     }
 
     /// The processor time that all its processes have used.
-    pub(super) fn processor_time(&self) -> Result<Duration> {
+    pub(crate) fn processor_time(&self) -> Result<Duration> {
         let mut time = machine::processor_time_of(self.server.0.id())?;
         if let Some(etcd) = &self.etcd {
             time += machine::processor_time_of(etcd.pid())?;
@@ -134,7 +149,7 @@ impl Site {
     }
 
     /// Ends it as a user would.
-    pub(super) fn stop(mut self) -> Result<()> {
+    pub(crate) fn stop(mut self) -> Result<()> {
         let pid = rustix::process::Pid::from_child(&self.server.0);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).context("stop it")?;
         let status = self.server.0.wait().context("wait for its end")?;
@@ -155,6 +170,16 @@ impl Drop for Process {
         // It may have ended by itself; either way there is nothing more to do about it.
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// Our program: the one named, or the one beside this one.
+pub(crate) fn program(named: Option<&Path>) -> Result<PathBuf> {
+    match named {
+        Some(named) => Ok(named.to_owned()),
+        None => {
+            Ok(std::env::current_exe().context("find this program")?.with_file_name("kubewright"))
+        }
     }
 }
 

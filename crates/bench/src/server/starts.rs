@@ -32,7 +32,8 @@ pub(crate) fn run(_: Arguments) -> Result<()> {
         let controllers = Names::all();
         let (storage, clock) = (Storage::Memory, Clock::System);
         let terms = Terms::default();
-        let config = Config { storage, listen: None, clock, controllers, audit: None, terms };
+        let config =
+            Config { storage, listen: None, clock, controllers, nodes: None, audit: None, terms };
         let cluster = runtime.block_on(Cluster::start(config))?;
         times.push(start.elapsed());
         runtime.block_on(cluster.shutdown());

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use kubewright_apiserver::connect;
 use kubewright_cluster::drop_in::apiserver::{self, Limits, Mode, Options, PluginSet};
 use kubewright_cluster::{FrontProxy, Names, Terms, audit, etcd};
 
@@ -109,6 +110,14 @@ fn options(given: &Given) -> Result<Options> {
             (None, None) => None,
             _ => bail!("--proxy-client-cert-file and --proxy-client-key-file must be set together"),
         },
+        kubelet_client: match (path("kubelet-client-certificate"), path("kubelet-client-key")) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            _ => {
+                bail!("--kubelet-client-certificate and --kubelet-client-key must be set together")
+            }
+        },
+        kubelet_ca: path("kubelet-certificate-authority"),
         controllers: Names::parse(&controllers).context("choose controllers")?,
         audit: audit(given)?,
         limits: limits(given)?,
@@ -182,8 +191,13 @@ fn terms(given: &Given) -> Result<Terms> {
             &given.list("disable-admission-plugins"),
         )?,
         advertised: address(given, "advertise-address")?.filter(|ip| !ip.is_unspecified()),
+        kubelets: connect::Access::default(),
         ..Terms::default()
     };
+    let address_types = given.list("kubelet-preferred-address-types");
+    if !address_types.is_empty() {
+        terms.kubelets.address_types = address_types;
+    }
     if let Some(ranges) = given.text("service-cluster-ip-range") {
         terms.service_cidrs = ranges.split(',').map(|range| range.trim().to_owned()).collect();
         if let Some(wrong) = terms.service_cidrs.iter().find(|range| !is_network(range)) {

@@ -21,8 +21,10 @@ rules:
 - {level: RequestResponse, omitManagedFields: true, namespaces: [default]}
 "#;
 
-const UP: [&str; 10] = [
+const UP: [&str; 12] = [
     "up",
+    "--node",
+    "none",
     "--detach",
     "--port",
     "0",

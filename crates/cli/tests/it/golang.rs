@@ -5,13 +5,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::User;
+use crate::{UP_ALONE, User};
 
 #[test]
 fn an_operator_on_client_go_works_unchanged() {
     let Some(program) = build() else { return };
     let user = User::new();
-    user.run(&["up", "--ephemeral", "--detach", "--port", "0"]).expect("up");
+    user.run(&UP_ALONE).expect("up");
     let output = Command::new(program)
         .arg(user.home.path().join(".kube/config"))
         .output()

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kubewright_apimachinery::yaml;
 use serde_json::{Value, json};
 
+use crate::HOUSEKEEPING;
 use crate::client::{Access, Client};
 use crate::server::{Ours, Upstream};
 
@@ -23,8 +24,8 @@ async fn either_server_reads_every_kind_that_the_other_stored() {
     let etcd = upstream.etcd(&home.path().join("etcd"));
     let store = format!("etcd={}", etcd.url);
     // What quotas count changes with what is written; everything else stays as it was put.
-    let controllers = "*,-resourcequota-controller";
-    let args = ["--store", &store, "--port", "0", "--controllers", controllers];
+    let controllers = HOUSEKEEPING.replace("resourcequota-controller,", "");
+    let args = ["--store", &store, "--port", "0", "--controllers", &controllers];
 
     let ours = Ours::up(home.path(), "first", &args);
     let paths = create_all(&ours.access, NAMESPACE, ADDRESS).await;

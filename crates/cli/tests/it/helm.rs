@@ -12,8 +12,8 @@ use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::User;
 use crate::rust::run_as;
+use crate::{UP_ALONE, User};
 
 /// Names a helm that is not `helm`.
 const HELM: &str = "KUBEWRIGHT_HELM";
@@ -57,7 +57,7 @@ fn a_chart_is_installed_upgraded_rolled_back_and_uninstalled() {
         return;
     }
     let user = User::new();
-    user.run(&["up", "--ephemeral", "--detach", "--port", "0"]).expect("up");
+    user.run(&UP_ALONE).expect("up");
     let helm = Helm { program, user: &user };
     run_as(&user, |client| async move { live(&helm, &client).await });
 }

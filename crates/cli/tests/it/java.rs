@@ -5,7 +5,7 @@ use std::env;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::User;
+use crate::{UP_ALONE, User};
 
 /// Names a folder with the client and all that it needs.
 const JARS: &str = "KUBEWRIGHT_FABRIC8";
@@ -17,7 +17,7 @@ fn the_fabric8_client_works_unchanged() {
         return;
     };
     let user = User::new();
-    user.run(&["up", "--ephemeral", "--detach", "--port", "0"]).expect("up");
+    user.run(&UP_ALONE).expect("up");
     let output = Command::new("java")
         .args(["-cp", &format!("{jars}/*")])
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/java/Client.java"))

@@ -1,16 +1,27 @@
 //! The command as a user sees it.
 
 mod audit;
+#[cfg(target_os = "linux")]
+mod book;
 mod client;
 mod conformance;
 mod crash;
+mod cri;
+mod definitions;
+#[cfg(target_os = "linux")]
+mod demo;
 mod drop_in;
 mod golang;
 mod handover;
 mod helm;
 mod hostile;
+#[cfg(target_os = "linux")]
+mod in_pod;
 mod java;
+mod machine;
+mod package;
 mod pair;
+mod project;
 mod python;
 mod rust;
 mod server;
@@ -36,7 +47,9 @@ fn the_examples_would_be_accepted() {
 examples/at/at.yaml: At \"cnat/example-at\" ok
 examples/at/crd.yaml: CustomResourceDefinition \"ats.cnat.programming-kubernetes.info\" ok
 examples/at/pod.yaml: Pod \"cnat/example-at-pod\" ok
-3 accepted, 0 refused, 0 skipped
+examples/crontab/crd.yaml: CustomResourceDefinition \"crontabs.stable.example.com\" ok
+examples/crontab/crontab.yaml: CronTab \"my-new-cron-object\" ok
+5 accepted, 0 refused, 0 skipped
 "
     );
     assert_eq!(output.status.code(), Some(0));
@@ -75,6 +88,29 @@ fn a_path_that_is_not_there_is_an_error_of_its_own() {
     assert!(text.starts_with("error: read no/such/folder: "), "{text}");
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// Starts a cluster whose workloads stay as they are written.
+const UP_ALONE: [&str; 9] = [
+    "up",
+    "--ephemeral",
+    "--detach",
+    "--port",
+    "0",
+    "--node",
+    "none",
+    "--controllers",
+    HOUSEKEEPING,
+];
+
+/// The controllers that keep the API itself in order: as on upstream, when it was asked, workloads
+/// stay as they were written.
+const HOUSEKEEPING: &str = "namespace-controller,garbage-collector-controller,\
+                            serviceaccount-controller,\
+                            root-ca-certificate-publisher-controller,\
+                            clusterrole-aggregation-controller,resourcequota-controller,\
+                            persistentvolumeclaim-protection-controller,\
+                            persistentvolume-protection-controller,\
+                            validatingadmissionpolicy-status-controller";
 
 /// A user with nothing yet.
 struct User {

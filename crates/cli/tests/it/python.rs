@@ -5,7 +5,7 @@ use std::env;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::User;
+use crate::{UP_ALONE, User};
 
 /// Names a Python that has the packages, when `python3` does not.
 const PYTHON: &str = "KUBEWRIGHT_PYTHON";
@@ -30,7 +30,7 @@ fn check(package: &str, program: &str, told: &str) {
         return;
     }
     let user = User::new();
-    user.run(&["up", "--ephemeral", "--detach", "--port", "0"]).expect("up");
+    user.run(&UP_ALONE).expect("up");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/python");
     let output = Command::new(&python)
         // Nothing is written beside the program.

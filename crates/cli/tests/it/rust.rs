@@ -18,7 +18,7 @@ use kube::{Client, Config};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::User;
+use crate::{UP_ALONE, User};
 
 /// Long enough for a machine under load: what is waited for is sure to come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Runs a program on a cluster of its own.
 fn run<F: Future<Output = ()>>(program: impl FnOnce(Client) -> F) {
     let user = User::new();
-    user.run(&["up", "--ephemeral", "--detach", "--port", "0"]).expect("up");
+    user.run(&UP_ALONE).expect("up");
     run_as(&user, |client| within_patience(program(client)));
 }
 

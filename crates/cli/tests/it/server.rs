@@ -165,6 +165,7 @@ pub(crate) fn up(home: &Path, name: &str, args: &[&str]) -> (Program, Value) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kubewright"));
     command
         .args(["up", "--name", name, "--output", "json"])
+        .args(if args.contains(&"--node") { &[][..] } else { &["--node", "none"] })
         .args(args)
         .current_dir(home)
         .env("HOME", home)

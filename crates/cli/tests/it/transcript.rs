@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use crate::User;
+use crate::{UP_ALONE, User};
 
 /// What kubectl must be the client of.
 const VERSION: &str = "v1.36.4";
@@ -101,7 +101,7 @@ fn check(name: &str) {
         Ok(other) => panic!("{MODE} is {other:?}, not record or check"),
         Err(_) => {
             let user = User::new();
-            user.run(&["up", "--ephemeral", "--detach", "--port", "0"]).expect("up");
+            user.run(&UP_ALONE).expect("up");
             session(&user.home.path().join(".kube/config"))
         }
     };
@@ -117,7 +117,7 @@ fn upstream() -> PathBuf {
 }
 
 /// Where `cargo xtask upstream` finds or puts it.
-fn kubectl() -> Option<PathBuf> {
+pub(crate) fn kubectl() -> Option<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let built = || {
         let cache =
@@ -202,11 +202,14 @@ static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "<time>"),
         (r#"((?:resourceVersion|Resource Version)\\?"?: *\\?"?)\d+"#, "$1<version>"),
         (r"127\.0\.0\.1:\d+", "<server>"),
-        (r"\b10\.0\.0\.\d+\b", "<ip>"),
+        (r"\b(10\.0\.0|198\.18\.\d+)\.\d+\b", "<ip>"),
+        (r"-[0-9a-z]{8,10}-[0-9a-z]{5}\b", "-<pod>"),
         (r"eyJ[\w-]+\.[\w-]+\.[\w-]+", "<token>"),
         (r"kube-api-access-\w{5}", "kube-api-access-<random>"),
         (r":3\d{4}/", ":<port>/"),
         (r"(?i)(nodePort.*?)\b3\d{4}\b", "$1<port>"),
+        // Since a date that a session names.
+        (r"\b\d{3}d\b", "<age>"),
         // Named by how the program was built.
         (r#"in scheme \S+"#, "in scheme <scheme>"),
         (r"(v\d+\.\d+\.\d+)\+kubewright", "$1"),
@@ -223,7 +226,7 @@ static AGE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(\d+[smhd](\d+[smhd])?|<invalid>|<unknown>)( |$)").expect("a pattern")
 });
 
-fn mask(printed: &str) -> Vec<String> {
+pub(crate) fn mask(printed: &str) -> Vec<String> {
     let mask_line = |line: &str| {
         let masked = MASKS.iter().fold(line.to_owned(), |line, (mask, with)| {
             mask.replace_all(&line, *with).into_owned()
@@ -255,6 +258,7 @@ fn masks_hide_what_must_differ_and_nothing_else() {
     check("web   2/2     3m5s", "web  2/2  <age>");
     check("once   0/1   5s         7d2h", "once  0/1  <age>  <age>");
     check("  Normal  Seen  5s (x3 over 9m)  me", "  Normal  Seen  <age> (x3 over 9m)  me");
+    check("bound  1/1  2 (319d ago)  5s", "bound  1/1  2 (<age> ago)  <age>");
     check("  resourceVersion: \"12\"", "  resourceVersion: \"<version>\"");
     check("Tolerations:   a:NoExecute for 300s", "Tolerations:  a:NoExecute for 300s");
     check("uid: 8d5f7a52-0c2e-4d0a-9d3e-0a1b2c3d4e5f", "uid: <uid>");

@@ -1,8 +1,12 @@
 //! Whole clusters, with and without a socket.
 
 mod conformance;
+mod connections;
 mod controllers;
+mod jobs;
 mod kube_rs;
+mod nodes;
+mod volumes;
 
 use bytes::Bytes;
 use http::{Request, StatusCode};
@@ -14,6 +18,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use super::*;
 
@@ -34,6 +39,7 @@ fn config(storage: Storage) -> Config {
         listen: None,
         clock: Clock::started_now(),
         controllers,
+        nodes: None,
         audit: None,
         terms: Terms::default(),
     }
@@ -72,17 +78,7 @@ async fn objects_outlive_a_cluster_and_move_with_a_snapshot() {
 
 #[tokio::test]
 async fn its_own_admin_is_let_in_over_tls() {
-    let clock = Clock::System;
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("an address");
-    let pki = Pki::in_memory(address.ip(), clock.now()).expect("keys");
-    let listen = Listen { listener, credentials: pki.clone().into(), limits: Limits::default() };
-    let controllers = kubewright_controllers::Names::all();
-    let (storage, listen, audit) = (Storage::Memory, Some(listen), None);
-    let terms = Terms::default();
-    let config = Config { storage, listen, clock, controllers, audit, terms };
-    let cluster = Cluster::start(config).await.expect("started");
-
+    let (cluster, address, pki) = listening().await;
     let as_admin = exchange(address, &pki, true).await;
     assert!(as_admin.starts_with("HTTP/1.1 201 Created\r\n"), "{as_admin}");
     let as_nobody = exchange(address, &pki, false).await;
@@ -90,8 +86,31 @@ async fn its_own_admin_is_let_in_over_tls() {
     cluster.shutdown().await;
 }
 
+/// A cluster that can be reached, where, and with which keys.
+async fn listening() -> (Cluster, SocketAddr, Pki) {
+    let clock = Clock::System;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    let pki = Pki::in_memory(address.ip(), clock.now()).expect("keys");
+    let listen = Listen { listener, credentials: pki.clone().into(), limits: Limits::default() };
+    let config = Config { listen: Some(listen), clock, ..config(Storage::Memory) };
+    (Cluster::start(config).await.expect("started"), address, pki)
+}
+
 /// The answer to an attempt to create a namespace.
 async fn exchange(address: SocketAddr, pki: &Pki, certified: bool) -> String {
+    let mut stream = connect(address, pki, certified).await;
+    let request = "POST /api/v1/namespaces HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
+                   Content-Type: application/json\r\nContent-Length: 25\r\n\r\n\
+                   {\"metadata\":{\"name\":\"a\"}} ";
+    stream.write_all(request.as_bytes()).await.expect("written");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.expect("an answer");
+    String::from_utf8(answer).expect("text")
+}
+
+/// A connection as an administrator, or as nobody.
+async fn connect(address: SocketAddr, pki: &Pki, certified: bool) -> TlsStream<TcpStream> {
     let mut roots = RootCertStore::empty();
     let ca = CertificateDer::from_pem_slice(pki.ca.certificate.as_bytes()).expect("an authority");
     roots.add(ca).expect("an authority");
@@ -110,13 +129,5 @@ async fn exchange(address: SocketAddr, pki: &Pki, certified: bool) -> String {
     };
     let stream = TcpStream::connect(address).await.expect("connect");
     let name = ServerName::from(address.ip());
-    let mut stream =
-        TlsConnector::from(Arc::new(config)).connect(name, stream).await.expect("a handshake");
-    let request = "POST /api/v1/namespaces HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
-                   Content-Type: application/json\r\nContent-Length: 25\r\n\r\n\
-                   {\"metadata\":{\"name\":\"a\"}} ";
-    stream.write_all(request.as_bytes()).await.expect("written");
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await.expect("an answer");
-    String::from_utf8(answer).expect("text")
+    TlsConnector::from(Arc::new(config)).connect(name, stream).await.expect("a handshake")
 }

@@ -40,6 +40,10 @@ pub struct Options {
     pub front_proxy: Option<FrontProxy>,
     /// The certificate and key of [`FrontProxy::client`], which need somebody to vouch for them.
     pub proxy_client: Option<(PathBuf, PathBuf)>,
+    /// The certificate and key by which nodes know this server.
+    pub kubelet_client: Option<(PathBuf, PathBuf)>,
+    /// Vouches for nodes.
+    pub kubelet_ca: Option<PathBuf>,
     pub controllers: Names,
     pub audit: Option<audit::Config>,
     pub limits: Limits,
@@ -61,6 +65,8 @@ pub async fn run(options: Options, ready: impl FnOnce()) -> Result<()> {
         terms.static_tokens = StaticTokens::parse(&read(path)?)
             .with_context(|| format!("use the tokens in {}", path.display()))?;
     }
+    let kubelet_ca = options.kubelet_ca.as_deref().map(read).transpose()?;
+    terms.kubelets.authorities = kubelet_ca.map(String::into_bytes);
     terms.token_keys = Some(token_keys(&options.token_keys)?);
     terms.advertised = Some(terms.advertised.unwrap_or_else(|| advertised(options.bind.ip())));
     let config = Config {
@@ -68,6 +74,7 @@ pub async fn run(options: Options, ready: impl FnOnce()) -> Result<()> {
         listen: Some(Listen { listener, credentials, limits: options.limits }),
         clock,
         controllers: options.controllers,
+        nodes: None,
         audit: options.audit,
         terms,
     };
@@ -106,6 +113,8 @@ fn credentials(options: &Options, now: Duration) -> Result<Credentials> {
         client_ca,
         service_account_key: read(&options.signing_key)?,
         front_proxy,
+        kubelet_client: options.kubelet_client.as_ref().map(pair).transpose()?,
+        authority: None,
     })
 }
 

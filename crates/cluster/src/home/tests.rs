@@ -11,6 +11,8 @@ fn record(name: &str) -> Record {
         data_dir: None,
         store: "memory".to_owned(),
         kubeconfig: None,
+        ingress: None,
+        cri: None,
         control: "socket".into(),
     }
 }

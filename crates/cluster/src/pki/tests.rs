@@ -38,6 +38,7 @@ fn the_admin_is_a_client_of_the_authority_for_a_year() {
     assert!(!is_client_of(&pki.admin, &pki.ca, NOW + YEAR + Duration::from_secs(1)));
     assert!(!is_client_of(&pki.admin, &pki.front_proxy_ca, NOW));
     assert!(is_client_of(&pki.front_proxy_client, &pki.front_proxy_ca, NOW));
+    assert!(is_client_of(&pki.kubelet_client, &pki.ca, NOW));
     assert!(!is_client_of(&pki.server, &pki.ca, NOW), "a server is no client");
 
     let der = der(&pki.admin);

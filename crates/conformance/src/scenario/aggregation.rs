@@ -28,6 +28,7 @@ scenarios! { "aggregation", alone:
     a_certificate_must_be_for_the_service [B6],
     discovery_tells_what_all_servers_serve [B6 W4],
     open_api_tells_what_all_servers_serve [B6 W5],
+    a_server_without_open_api_v3_is_described_from_v2 [B6 W5],
     a_server_answers_before_a_definition_of_the_same_version [B6],
     versions_of_definitions_are_registered [B6],
 }
@@ -528,6 +529,83 @@ async fn open_api_tells_what_all_servers_serve(context: Context) -> Result<()> {
     super::same("definition", description, json!("Things."))?;
     super::same("another path", &swagger["paths"]["/elsewhere/"], json!(null))?;
     super::same("title", &swagger["info"]["title"], json!("Kubernetes"))
+}
+
+async fn a_server_without_open_api_v3_is_described_from_v2(context: Context) -> Result<()> {
+    let version = context.version();
+    let thing = json!({ "$ref": "#/definitions/Thing" });
+    let swagger = json!({
+        "swagger": "2.0",
+        "info": { "title": "things", "version": "1" },
+        "paths": { format!("{version}/things"): {
+            "parameters": [{ "name": "pretty", "in": "query", "type": "string", "uniqueItems": true }],
+            "post": {
+                "consumes": ["application/json"],
+                "produces": ["application/json"],
+                "operationId": "createThing",
+                "parameters": [{ "name": "body", "in": "body", "required": true, "schema": thing }],
+                "responses": {
+                    "200": { "description": "OK", "schema": thing },
+                    "401": { "description": "Unauthorized" },
+                },
+                "x-kubernetes-action": "post",
+            },
+        } },
+        "definitions": {
+            "Thing": { "type": "object", "properties": {
+                "part": { "$ref": "#/definitions/Part", "description": "A part." },
+                "parts": { "type": "object", "additionalProperties": { "$ref": "#/definitions/Part" } },
+            } },
+            "Part": { "type": "string", "format": "byte" },
+        },
+    });
+    let answer = move |asked: &Asked| match asked.path() {
+        "/openapi/v2" => Some(extension::json(StatusCode::OK, &swagger)),
+        path if path.starts_with("/openapi/v3") => {
+            Some(extension::json(StatusCode::NOT_FOUND, &json!({})))
+        }
+        _ => None,
+    };
+    let extension = context.extend(answer).await?;
+    context.register(&extension).await?;
+    context.wait_until_answered().await?;
+
+    let key = version.trim_start_matches('/').to_owned();
+    let address = |answer: &Answer| {
+        let entry = &answer.json().unwrap_or_default()["paths"][&key];
+        entry["serverRelativeURL"].as_str().map(str::to_owned)
+    };
+    let is_there = |answer: &Answer| address(answer).is_some();
+    let answer = context.endpoint.poll(&Request::get("/openapi/v3"), PATIENCE, is_there).await?;
+    let address = address(&answer).expect("it is there");
+    let thing = json!({ "schema": { "$ref": "#/components/schemas/Thing" } });
+    let part = json!({ "$ref": "#/components/schemas/Part" });
+    let expected = json!({
+        "openapi": "3.0.0",
+        "info": { "title": "things", "version": "1" },
+        "paths": { format!("{version}/things"): {
+            "parameters": [{
+                "name": "pretty", "in": "query", "schema": { "type": "string", "uniqueItems": true },
+            }],
+            "post": {
+                "operationId": "createThing",
+                "requestBody": { "content": { "application/json": thing } },
+                "responses": {
+                    "200": { "description": "OK", "content": { "application/json": thing } },
+                    "401": { "description": "Unauthorized" },
+                },
+                "x-kubernetes-action": "post",
+            },
+        } },
+        "components": { "schemas": {
+            "Thing": { "type": "object", "properties": {
+                "part": { "description": "A part.", "allOf": [part] },
+                "parts": { "type": "object", "additionalProperties": part },
+            } },
+            "Part": { "type": "string", "format": "byte" },
+        } },
+    });
+    super::same("document", &context.get(&address).await?, expected)
 }
 
 async fn a_server_answers_before_a_definition_of_the_same_version(context: Context) -> Result<()> {

@@ -19,6 +19,7 @@ scenarios! { "crds":
     a_deprecated_version_warns [C6 W12],
     status_is_a_subresource_of_its_own [C9],
     scale_follows_the_paths_given [C9],
+    scale_sets_what_nobody_has_set [C9],
     printer_columns_make_the_table [C10],
     a_table_without_columns_tells_the_age [C10],
     fields_can_be_made_selectable [C12],
@@ -328,6 +329,33 @@ async fn scale_follows_the_paths_given(cx: Context) -> Result<()> {
     let patch = json!({ "spec": { "replicas": 5 } });
     expect(&cx.send(Request::merge_patch(format!("{one}/scale"), &patch)).await?, 200)?;
     same("count", &cx.get(&one).await?["spec"]["count"], json!(5))
+}
+
+async fn scale_sets_what_nobody_has_set(cx: Context) -> Result<()> {
+    let mut definition = cx.widgets(any_schema());
+    definition["spec"]["versions"][0]["subresources"] = json!({
+        "scale": { "specReplicasPath": ".spec.count", "statusReplicasPath": ".status.count" },
+    });
+    cx.define(&definition).await?;
+    cx.create(&cx.widget_path(), &cx.widget("one", json!({}))).await?;
+    let one = format!("{}/one", cx.widget_path());
+    let scale = format!("{one}/scale");
+    let message = "Internal error occurred: the spec replicas field \".spec.count\" does not exist";
+    let answer = cx.send(Request::get(scale.as_str())).await?;
+    refused(&answer, 500, "InternalError", message)?;
+    let patch = |spec: Value| Request::merge_patch(scale.as_str(), &json!({ "spec": spec }));
+    let message = "the spec replicas field \".spec.count\" cannot be empty";
+    refused(&cx.send(patch(json!({}))).await?, 400, "BadRequest", message)?;
+    expect(&cx.send(patch(json!({ "replicas": 3 }))).await?, 200)?;
+    same("count", &cx.get(&one).await?["spec"]["count"], json!(3))?;
+    let status = cx.send(patch(json!({ "replicas": -1 }))).await?;
+    let status = expect(&status, 422)?;
+    let cause = json!({
+        "reason": "FieldValueInvalid",
+        "message": "Invalid value: -1: should be a non-negative integer",
+        "field": ".spec.count",
+    });
+    same("causes", &status["details"]["causes"], json!([cause]))
 }
 
 async fn printer_columns_make_the_table(cx: Context) -> Result<()> {

@@ -18,6 +18,7 @@ scenarios! { "deletes":
     deletion_options_must_make_sense [U9],
     a_collection_is_deleted_by_selector [U9],
     deletion_raises_the_generation_once [U7 U9],
+    a_job_that_goes_is_said_to_leave_its_pods [U9 W12],
 }
 
 async fn delete(cx: &Context, target: &str, options: Value) -> Result<Answer> {
@@ -177,5 +178,30 @@ async fn deletion_raises_the_generation_once(cx: Context) -> Result<()> {
     }
     let release = json!({ "metadata": { "finalizers": null } });
     expect(&cx.send(Request::merge_patch(path, &release)).await?, 200)?;
+    Ok(())
+}
+
+async fn a_job_that_goes_is_said_to_leave_its_pods(cx: Context) -> Result<()> {
+    let jobs = cx.apis("batch/v1", "jobs");
+    let job = json!({
+        "metadata": { "name": "one" },
+        "spec": {
+            "suspend": true,
+            "template": { "spec": {
+                "restartPolicy": "Never",
+                "containers": [{ "name": "main", "image": "i" }],
+            } },
+        },
+    });
+    cx.create(&jobs, &job).await?;
+    let warning = "child pods are preserved by default when jobs are deleted; set \
+                   propagationPolicy=Background to remove them or set propagationPolicy=Orphan to \
+                   suppress this warning";
+    for (query, expected) in [("", vec![warning]), ("&propagationPolicy=Orphan", vec![])] {
+        let target = format!("{jobs}/one?dryRun=All{query}");
+        let answer = cx.send(Request::delete(target)).await?;
+        expect(&answer, 200)?;
+        ensure!(answer.warnings() == expected, "{:?} after {query:?}", answer.warnings());
+    }
     Ok(())
 }

@@ -15,6 +15,13 @@ scenarios! { "mistakes":
     a_json_patch_that_breaks_an_object_shows_it [U3 W7],
     events_are_refused_under_their_old_name [B3],
     finalizers_are_qualified_where_the_kind_asks_for_it [U2 B3],
+    a_patch_is_read_when_there_is_something_to_patch [U3 W7],
+    a_uid_is_expected_of_what_an_update_would_create [U2],
+    yaml_may_look_like_json [U1 W7],
+    what_is_wrong_with_yaml_is_told_in_libyamls_words [U1 W7],
+    a_query_with_a_semicolon_is_passed_over [R2],
+    component_statuses_are_not_watched [R5],
+    what_a_patch_adds_and_nobody_knows_is_told_in_order [U3 U6],
 }
 
 /// An error that upstream passes on as it is: a 500 without a reason.
@@ -138,4 +145,103 @@ async fn finalizers_are_qualified_where_the_kind_asks_for_it(cx: Context) -> Res
     let answer = cx.send(Request::merge_patch(format!("{leases}/l"), &patch)).await?;
     expect(&answer, 200)?;
     cx.release(&format!("{leases}/l")).await
+}
+
+async fn a_patch_is_read_when_there_is_something_to_patch(cx: Context) -> Result<()> {
+    let patch = |path: String, media_type: &str| {
+        Request::new(Method::PATCH, path).body("{").content_type(media_type)
+    };
+    for media_type in [
+        "application/json-patch+json",
+        "application/merge-patch+json",
+        "application/strategic-merge-patch+json",
+    ] {
+        let answer = cx.send(patch(cx.core("configmaps/absent"), media_type)).await?;
+        refused(&answer, 404, "NotFound", "configmaps \"absent\" not found")?;
+    }
+    // An apply would create it; a part of it would not be created.
+    let applied = "application/apply-patch+yaml";
+    let answer = cx.send(patch(cx.core("configmaps/absent?fieldManager=m"), applied)).await?;
+    expect(&answer, 400)?;
+    let answer = cx.send(patch(cx.core("pods/absent/status?fieldManager=m"), applied)).await?;
+    refused(&answer, 404, "NotFound", "pods \"absent\" not found").map(drop)
+}
+
+async fn a_uid_is_expected_of_what_an_update_would_create(cx: Context) -> Result<()> {
+    let lease = json!({ "metadata": { "name": "l", "uid": "abc" }, "spec": {} });
+    let path = cx.apis("coordination.k8s.io/v1", "leases/l");
+    let status = cx.send(Request::put(path, &lease)).await?;
+    let status = expect(&status, 409)?;
+    let message = status["message"].as_str().unwrap_or_default();
+    let why = "Precondition failed: UID in precondition: abc, UID in object meta: ";
+    anyhow::ensure!(message.ends_with(why), "{message}");
+    same("reason", &status["reason"], json!("Conflict"))
+}
+
+fn yaml(path: String, body: &str) -> Request {
+    Request::new(Method::POST, path).body(body).content_type("application/yaml")
+}
+
+async fn yaml_may_look_like_json(cx: Context) -> Result<()> {
+    let body = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: v,},}";
+    let answer = cx.send(yaml(cx.core("configmaps"), body)).await?;
+    same("data", &expect(&answer, 201)?["data"], json!({ "k": "v" }))
+}
+
+async fn what_is_wrong_with_yaml_is_told_in_libyamls_words(cx: Context) -> Result<()> {
+    for (body, why) in [
+        ("a: [", "line 1: did not find expected node content"),
+        ("metadata: {name: x", "line 1: did not find expected ',' or '}'"),
+        ("a: [b, c}", "did not find expected ',' or ']'"),
+        ("a: 'b", "found unexpected end of stream"),
+        ("a: b: c", "mapping values are not allowed in this context"),
+        ("a:\n\tb: c", "line 2: found character that cannot start any token"),
+        ("a: @b", "found character that cannot start any token"),
+        ("kind: x\nmetadata:\n  name: x\n data: y", "line 3: did not find expected key"),
+        ("- a\nb: c", "line 1: did not find expected '-' indicator"),
+        ("a: \"\\q\"", "found unknown escape character"),
+    ] {
+        let answer = cx.send(yaml(cx.core("configmaps"), body)).await?;
+        let status = expect(&answer, 400)?;
+        let message = status["message"].as_str().unwrap_or_default();
+        let unread = "the object provided is unrecognized (must be of type ConfigMap): yaml: ";
+        let begins = format!("{unread}{why} (");
+        anyhow::ensure!(message.starts_with(&begins), "{body:?}: {message}");
+    }
+    Ok(())
+}
+
+async fn a_query_with_a_semicolon_is_passed_over(cx: Context) -> Result<()> {
+    for name in ["a", "b"] {
+        cx.config_map(name).await?;
+    }
+    let path = cx.core("configmaps?limit=x;y&fieldSelector=metadata.name%3Da");
+    let list = cx.get(&path).await?;
+    same("items", &json!(list["items"].as_array().map(Vec::len)), json!(1))
+}
+
+async fn component_statuses_are_not_watched(cx: Context) -> Result<()> {
+    let answer = cx.send(Request::get("/api/v1/componentstatuses?watch=true")).await?;
+    let message = "watch is not supported on resources of kind \"componentstatuses\"";
+    refused(&answer, 405, "MethodNotAllowed", message).map(drop)
+}
+
+async fn what_a_patch_adds_and_nobody_knows_is_told_in_order(cx: Context) -> Result<()> {
+    cx.config_map("a").await?;
+    let path = || cx.core("configmaps/a?fieldValidation=Strict");
+    let merge = json!({ "metadata": { "odd": 1 }, "even": 2, "odd": 3 });
+    let steps = json!([
+        { "op": "add", "path": "/odd", "value": 1 },
+        { "op": "add", "path": "/metadata/odd", "value": 1 },
+        { "op": "add", "path": "/even", "value": 1 },
+    ]);
+    for patch in [Request::merge_patch(path(), &merge), Request::json_patch(path(), &steps)] {
+        let answer = cx.send(patch).await?;
+        let status = expect(&answer, 422)?;
+        let message = status["message"].as_str().unwrap_or_default();
+        let ends = "strict decoding error: unknown field \"even\", unknown field \
+                    \"metadata.odd\", unknown field \"odd\"";
+        anyhow::ensure!(message.ends_with(ends), "{message}");
+    }
+    Ok(())
 }

@@ -27,6 +27,7 @@ scenarios! { "policies":
     a_policy_looks_again_at_what_others_changed [A4],
     custom_resources_are_judged_and_changed [A4],
     an_author_may_read_the_parameters [A4],
+    the_types_of_expressions_are_checked [A4],
 }
 
 const API: &str = "/apis/admissionregistration.k8s.io/v1";
@@ -746,5 +747,108 @@ async fn an_author_may_read_the_parameters(cx: Context) -> Result<()> {
     for path in ["clusterrolebindings", "clusterroles"] {
         expect(&cx.send(Request::delete(format!("{ROLES}/{path}/{author}"))).await?, 200)?;
     }
+    Ok(())
+}
+
+async fn the_types_of_expressions_are_checked(cx: Context) -> Result<()> {
+    // Built-in kinds only: upstream's controllers learn of others every half minute.
+    let policy = json!({
+        "metadata": { "name": cx.namespace },
+        "spec": {
+            "failurePolicy": "Ignore",
+            "paramKind": { "apiVersion": "v1", "kind": "ConfigMap" },
+            "matchConstraints": { "resourceRules": [
+                { "operations": ["CREATE"], "apiGroups": ["apps"], "apiVersions": ["v1"],
+                    "resources": ["deployments", "deployments/status", "nothings"] },
+                { "operations": ["CREATE"], "apiGroups": ["batch"], "apiVersions": ["v1"],
+                    "resources": ["jobs"] },
+                { "operations": ["CREATE"], "apiGroups": ["*"], "apiVersions": ["v1"],
+                    "resources": ["services"] },
+            ] },
+            "variables": [
+                { "name": "spec", "expression": "object.spec" },
+                { "name": "broken", "expression": "object.spec.nowhere" },
+            ],
+            "validations": [
+                { "expression": "has(object.spec) && variables.spec.anything == variables.broken" },
+                { "expression": "object.spec.size < 5", "messageExpression": "string(oldObject.spec.name)" },
+                { "expression": "object.spec.replicas < 'a'" },
+                { "expression": "params.data.color == object.metadata.name + params.nothing" },
+                { "expression": "authorizer.requestResource.check('get').allowed()" },
+                { "expression": "request.userInfo.username == namespaceObject.metadata.name" },
+            ],
+        },
+    });
+    let policies = format!("{API}/validatingadmissionpolicies");
+    cx.create(&policies, &policy).await?;
+    let path = format!("{policies}/{}", cx.namespace);
+    let is_observed = |generation: i64| {
+        move |answer: &Answer| {
+            answer.json().is_ok_and(|policy| policy["status"]["observedGeneration"] == generation)
+        }
+    };
+    let status = |answer: &Answer| answer.json().unwrap_or_default()["status"].clone();
+    let answer = cx.endpoint.poll(&Request::get(&path), PATIENCE, is_observed(1)).await?;
+
+    let issue = |group: &str, kind: &str, expression: &str, column: usize, message: &str| {
+        let mark = format!("{}^", ".".repeat(column - 1));
+        format!(
+            "{group}/v1, Kind={kind}: ERROR: <input>:1:{column}: {message}\n | {expression}\n | {mark}\n"
+        )
+    };
+    let warning = |index: usize, field: &str, issues: &[String]| {
+        json!({ "fieldRef": format!("spec.validations[{index}].{field}"),
+            "warning": issues.join("\n") })
+    };
+    let undefined = |field: &str| format!("undefined field '{field}'");
+    let both = |expression: &str, column: usize, message: &str| {
+        [("apps", "Deployment"), ("batch", "Job")]
+            .map(|(group, kind)| issue(group, kind, expression, column, message))
+    };
+    let size = both("object.spec.size < 5", 12, &undefined("size"));
+    let compared = issue(
+        "apps",
+        "Deployment",
+        "object.spec.replicas < 'a'",
+        22,
+        "found no matching overload for '_<_' applied to '(int, string)'",
+    );
+    let replicas = issue("batch", "Job", "object.spec.replicas < 'a'", 12, &undefined("replicas"));
+    let expected = json!([
+        warning(1, "expression", &size),
+        warning(
+            1,
+            "messageExpression",
+            &both("string(oldObject.spec.name)", 22, &undefined("name"))
+        ),
+        warning(2, "expression", &[compared, replicas]),
+        warning(
+            3,
+            "expression",
+            &both(
+                "params.data.color == object.metadata.name + params.nothing",
+                51,
+                &undefined("nothing"),
+            ),
+        ),
+        warning(
+            4,
+            "expression",
+            &both(
+                "authorizer.requestResource.check('get').allowed()",
+                11,
+                "unexpected failed resolution of 'kubernetes.authorization.Authorizer'",
+            ),
+        ),
+    ]);
+    let found = status(&answer);
+    same("warnings", &found["typeChecking"]["expressionWarnings"], expected)?;
+
+    let simple = json!({ "spec": { "variables": null,
+        "validations": [{ "expression": "has(object.spec)" }] } });
+    expect(&cx.send(Request::merge_patch(&path, &simple)).await?, 200)?;
+    let answer = cx.endpoint.poll(&Request::get(&path), PATIENCE, is_observed(2)).await?;
+    same("status", &status(&answer), json!({ "observedGeneration": 2 }))?;
+    expect(&cx.send(Request::delete(path)).await?, 200)?;
     Ok(())
 }

@@ -112,6 +112,7 @@ async fn a_service_may_go_without_an_address(cx: Context) -> Result<()> {
     let patch = json!({ "spec": { "type": "ExternalName" } });
     let outside = expect(&cx.send(Request::merge_patch(&path, &patch)).await?, 200)?;
     same("address", &outside["spec"]["clusterIP"], Value::Null)?;
+    same("policy", &outside["spec"]["internalTrafficPolicy"], Value::Null)?;
     let gone = Request::get(address_path(&inside));
     cx.endpoint.poll(&gone, PATIENCE, |answer| answer.status == 404).await?;
     Ok(())

@@ -140,6 +140,12 @@ async fn metadata_alone_can_be_read(cx: Context) -> Result<()> {
     });
     let items = list["items"].as_array().context("no items")?;
     ensure!(items.contains(&ours), "no {ours} in {list}");
+    // Where nothing is, there is no list.
+    let nothing = cx.core("configmaps?fieldSelector=metadata.name%3Dnone");
+    let answer = cx.send(Request::get(nothing).accept(METADATA_LIST)).await?;
+    let list = expect(&answer, 200)?;
+    same("items", &json!(list.get("items")), Value::Null)?;
+    ensure!(list.get("items").is_some(), "no items in {list}");
     Ok(())
 }
 

@@ -16,9 +16,12 @@ fn check(roles: Value, expected: &[&str]) {
         });
         serde_json::from_value(role).expect("a role")
     };
-    let roles: Vec<ClusterRole> = roles.as_array().into_iter().flatten().map(role).collect();
-    let planned: Vec<String> = plan(&roles)
-        .into_iter()
+    let mut roles: Vec<Arc<ClusterRole>> =
+        roles.as_array().into_iter().flatten().map(role).map(Arc::new).collect();
+    roles.sort_by_key(|role| role.metadata.name.clone());
+    let sums = roles.iter().filter(|role| role.aggregation_rule.is_some());
+    let planned: Vec<String> = sums
+        .filter_map(|sum| Some((text(&sum.metadata.name), plan(sum, &roles)?)))
         .map(|(name, rules)| {
             let verbs: Vec<String> = rules.into_iter().flat_map(|rule| rule.verbs).collect();
             format!("{name}: {}", verbs.join(" "))

@@ -14,8 +14,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 
 use super::{FOREGROUND, ORPHAN, holds};
-use crate::controller::text;
 use crate::kinds::Kind;
+use crate::part::text;
 
 pub(super) type Uid = String;
 

@@ -20,8 +20,7 @@ fn kinds() -> Kinds {
             }] },
         ],
     }]);
-    let groups: Vec<APIGroupDiscovery> = serde_json::from_value(groups).expect("a document");
-    Kinds::read(groups.into_iter())
+    Kinds::of_groups(groups)
 }
 
 #[test]
@@ -43,4 +42,16 @@ fn a_reference_finds_the_version_it_names() {
 #[test]
 fn a_version_without_a_server_is_told() {
     assert_eq!(kinds().stale, ["example.com/v1"]);
+}
+
+#[test]
+fn a_resource_without_a_group_may_be_of_any() {
+    let kinds = kinds();
+    let meant = |group: &str, version: &str, resource: &str| {
+        let meant = kinds.meant(group, version, resource).into_iter();
+        meant.map(|kind| kind.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(meant("example.com", "v2", "widgets"), ["example.com/v2, Resource=widgets"]);
+    assert_eq!(meant("", "v1", "Gadget"), ["example.com/v1, Resource=gadgets"]);
+    assert!(meant("example.org", "v2", "widgets").is_empty());
 }

@@ -9,7 +9,7 @@ fn published(pem: &str) -> ConfigMap {
 
 #[test]
 fn an_account_that_is_there_stays_as_it_is() {
-    assert_eq!(plan_service_account(Some(ServiceAccount::default())), Plan::Keep);
+    assert_eq!(plan_service_account(Some(&ServiceAccount::default())), Plan::Keep);
     let made = ServiceAccount { metadata: named("default"), ..Default::default() };
     assert_eq!(plan_service_account(None), Plan::Create(made));
 }
@@ -18,12 +18,12 @@ fn an_account_that_is_there_stays_as_it_is() {
 fn what_was_published_is_kept() {
     let made = published("PEM");
     assert_eq!(made.metadata.name.as_deref(), Some("kube-root-ca.crt"));
-    assert_eq!(plan_root_ca("PEM", Some(made)), Plan::Keep);
+    assert_eq!(plan_root_ca("PEM", Some(&made)), Plan::Keep);
 }
 
 #[test]
 fn another_certificate_replaces_the_first() {
-    let Plan::Replace(replaced) = plan_root_ca("NEW", Some(published("OLD"))) else {
+    let Plan::Replace(replaced) = plan_root_ca("NEW", Some(&published("OLD"))) else {
         panic!("the old one stayed");
     };
     assert_eq!(replaced, published("NEW"));
@@ -37,5 +37,5 @@ fn what_somebody_added_goes_and_labels_stay() {
     let mut expected = published("PEM");
     expected.metadata.labels.clone_from(&edited.metadata.labels);
     edited.data.get_or_insert_default().insert("extra".to_owned(), "x".to_owned());
-    assert_eq!(plan_root_ca("PEM", Some(edited)), Plan::Replace(expected));
+    assert_eq!(plan_root_ca("PEM", Some(&edited)), Plan::Replace(expected));
 }

@@ -125,8 +125,9 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::aws_lc_rs::default_provider())
 }
 
-/// A client's side of TLS that takes anyone for the server: it only asks whether there is one.
-pub(crate) fn anyone() -> Arc<ClientConfig> {
+/// A client's side of TLS that takes anyone for the server: for probes, which ask whether there is
+/// one and tell it nothing.
+pub fn anyone() -> Arc<ClientConfig> {
     let config = ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .expect("the library supports its own versions")

@@ -7,6 +7,9 @@ use kube::Resource;
 #[derive(Debug, Clone)]
 pub(crate) struct Subject {
     reference: ObjectReference,
+    /// Where objects of its kind are.
+    path: String,
+    deleting: bool,
     generation: Option<i64>,
 }
 
@@ -22,11 +25,28 @@ impl Subject {
             resource_version: metadata.resource_version.clone(),
             ..ObjectReference::default()
         };
-        Subject { reference, generation: metadata.generation }
+        Subject {
+            reference,
+            path: K::url_path(&(), metadata.namespace.as_deref()),
+            deleting: metadata.deletion_timestamp.is_some(),
+            generation: metadata.generation,
+        }
     }
 
     pub(super) fn reference(&self) -> &ObjectReference {
         &self.reference
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.reference.name.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn is_deleting(&self) -> bool {
+        self.deleting
     }
 
     pub(super) fn namespace(&self) -> Option<&str> {

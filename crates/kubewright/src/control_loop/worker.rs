@@ -11,11 +11,12 @@ use tracing::{Instrument as _, debug, error, info_span, warn};
 
 use super::recent::Recent;
 use super::writes::Writes;
-use crate::informer::{Informer, Object};
+use crate::informer::{Informer, NotReady, Object};
 use crate::key::ObjectKey;
 use crate::metrics::{Meter, Result as Metered};
 use crate::queue::{Outcome, Queue};
 use crate::reconcile::{Action, Error, Request};
+use crate::shard::{Ring, Seized};
 
 pub(super) struct Worker<K, F> {
     pub(super) name: Arc<str>,
@@ -24,6 +25,7 @@ pub(super) struct Worker<K, F> {
     pub(super) deadline: Option<Duration>,
     pub(super) writes: Arc<Writes>,
     pub(super) recent: Arc<Recent>,
+    pub(super) ring: Option<Ring>,
     pub(super) meter: Option<Meter>,
     pub(super) reconcile: F,
 }
@@ -39,6 +41,19 @@ where
         let source = self.primary.source();
         while let Some(work) = self.queue.take().await {
             let key = work.key();
+            let share = match self.ring.as_ref().map(|ring| ring.seize(key)) {
+                None => None,
+                Some(Seized::Work(share)) => Some(Arc::new(share)),
+                Some(Seized::Uncertain) => {
+                    work.finish(Outcome::Again);
+                    continue;
+                }
+                // It is looked at again when it becomes ours.
+                Some(Seized::Elsewhere) => {
+                    work.finish(Outcome::Done);
+                    continue;
+                }
+            };
             let span =
                 info_span!("reconcile", controller = &*self.name, %key, causes = %work.causes());
             // What a reconcile wrote is what the next one finds.
@@ -46,6 +61,11 @@ where
             // Once ready, always readable, unless the kind itself went away.
             let object = match self.primary.get(key) {
                 Ok(object) => object,
+                // Somebody mapped to what is none of ours.
+                Err(NotReady::Unwatched { .. }) => {
+                    work.finish(Outcome::Done);
+                    continue;
+                }
                 Err(error) => {
                     span.in_scope(|| warn!(%error, "nothing to read"));
                     work.finish(Outcome::Failed);
@@ -58,10 +78,20 @@ where
                 failures: work.failures(),
                 causes: work.causes().clone(),
                 writes: Arc::clone(&self.writes),
+                work: share.clone(),
             };
             let begun = Instant::now();
             let active = self.meter.as_ref().map(|meter| meter.begin(work.waited()));
-            let (outcome, result) = self.attempt(request).instrument(span).await;
+            let attempt = self.attempt(request).instrument(span);
+            let (outcome, result) = match share.as_ref().map(|share| share.lost()) {
+                // The key may be another's: what was not written yet is not ours to write.
+                Some(lost) => {
+                    let ended = lost.run_until_cancelled(attempt).await;
+                    ended.unwrap_or((Outcome::Failed, Metered::Error))
+                }
+                None => attempt.await,
+            };
+            drop(share);
             drop(active);
             let took = begun.elapsed();
             if let Some(meter) = &self.meter {

@@ -7,9 +7,7 @@ use serde_json::Value;
 use tracing::{debug, warn};
 
 use super::Reconciler;
-use crate::context::{Context, Kind, Site};
-use crate::difference::{Difference, hold_to};
-use crate::endpoint::Endpoint;
+use crate::context::{Context, Kind, Site, Unsent};
 use crate::informer::Informer;
 use crate::key::ObjectKey;
 use crate::reconcile::{Action, Error, Request};
@@ -18,6 +16,7 @@ pub(super) struct Round<K, R> {
     pub(super) site: Arc<Site>,
     pub(super) reconciler: Arc<R>,
     pub(super) finalizer: Option<Arc<str>>,
+    pub(super) until_gone: bool,
     pub(super) primary: Informer<K>,
 }
 
@@ -31,7 +30,7 @@ enum Unwritten {
 }
 
 impl<K: Kind + Clone, R: Reconciler<K>> Round<K, R> {
-    pub(super) async fn reconcile(&self, request: Request<K>) -> Result<Action, Error> {
+    pub(super) async fn reconcile(&self, request: &Request<K>) -> Result<Action, Error> {
         let Some(object) = &request.object else {
             self.reconciler.gone(&request.key);
             return Ok(Action::Done);
@@ -39,30 +38,32 @@ impl<K: Kind + Clone, R: Reconciler<K>> Round<K, R> {
         let mut object = K::clone(object);
         let is_held = self.finalizer.as_deref().is_some_and(|own| has(&object, own));
         if object.meta().deletion_timestamp.is_some() {
-            return match is_held {
-                true => self.clean_up(&request, object).await,
+            match is_held {
+                true => return self.clean_up(request, object).await,
+                false if self.until_gone => {}
                 // What it has brought about goes with it, or is somebody else's to take back.
-                false => Ok(Action::Done),
-            };
-        }
-        if let Some(finalizer) = self.finalizer.as_deref().filter(|_| !is_held) {
+                false => return Ok(Action::Done),
+            }
+        } else if let Some(finalizer) = self.finalizer.as_deref().filter(|_| !is_held) {
             // Nothing is brought about that could not be taken back.
-            let before = serde_json::to_value(&object)?;
+            let before = serde_json::to_vec(&object)?;
             let finalizers = object.meta_mut().finalizers.get_or_insert_default();
             finalizers.push(finalizer.to_owned());
-            match self.write(&before, &object).await {
+            match self.write(request, &before, &object).await {
                 Ok(Some(written)) => object = written,
                 Ok(None) => {}
                 Err(unwritten) => return unwritten.action(),
             }
         }
-        let (before, ctx) = (serde_json::to_value(&object)?, Context::new(&self.site, &object));
+        let (before, ctx) =
+            (serde_json::to_vec(&object)?, Context::new(&self.site, request, &object));
         let ended = self.reconciler.reconcile(&mut object, &ctx).await;
-        self.settle(&request, ended, &before, &object).await
+        self.settle(request, ended, &before, &object).await
     }
 
     async fn clean_up(&self, request: &Request<K>, mut object: K) -> Result<Action, Error> {
-        let (before, ctx) = (serde_json::to_value(&object)?, Context::new(&self.site, &object));
+        let (before, ctx) =
+            (serde_json::to_vec(&object)?, Context::new(&self.site, request, &object));
         let ended = self.reconciler.cleanup(&mut object, &ctx).await;
         if matches!(ended, Ok(Action::Done)) {
             let finalizers = &mut object.meta_mut().finalizers;
@@ -78,19 +79,19 @@ impl<K: Kind + Clone, R: Reconciler<K>> Round<K, R> {
         &self,
         request: &Request<K>,
         ended: Result<Action, Error>,
-        before: &Value,
+        before: &[u8],
         after: &K,
     ) -> Result<Action, Error> {
-        let written = self.write(before, after).await;
+        let written = self.write(request, before, after).await;
+        if let Ok(Some(written)) = &written
+            && essence(written)? == essence(after)?
+        {
+            // It is wholly as this reconcile wants it, so there is no reason to look again; nor to
+            // do so before its time if it has failed.
+            request.wrote(written.meta().resource_version.as_deref().unwrap_or_default());
+        }
         match (ended, written) {
-            (Ok(action), Ok(None)) => Ok(action),
-            (Ok(action), Ok(Some(written))) => {
-                // If it is wholly as this reconcile wants it, there is no reason to look again.
-                if essence(&written)? == essence(after)? {
-                    request.wrote(written.meta().resource_version.as_deref().unwrap_or_default());
-                }
-                Ok(action)
-            }
+            (Ok(action), Ok(_)) => Ok(action),
             (Ok(_), Err(unwritten)) => unwritten.action(),
             (Err(error), written) => {
                 if let Err(Unwritten::Failed(error)) = written {
@@ -102,31 +103,27 @@ impl<K: Kind + Clone, R: Reconciler<K>> Round<K, R> {
     }
 
     /// Sends what has changed. Gives the object as it was last written, if it was.
-    async fn write(&self, before: &Value, after: &K) -> Result<Option<K>, Unwritten> {
+    async fn write(
+        &self,
+        request: &Request<K>,
+        before: &[u8],
+        after: &K,
+    ) -> Result<Option<K>, Unwritten> {
         let key = ObjectKey::of(after.meta());
-        let after = serde_json::to_value(after).map_err(|error| Unwritten::Failed(error.into()))?;
-        let Difference { object, status } = Difference::new(before, &after);
-        let endpoint = Endpoint::of::<K>(&self.site.client, key.namespace());
-        let (name, manager) = (key.name(), &*self.site.manager);
-        let mut written: Option<K> = None;
-        // The status first: without its finalizer the object may be gone at once.
-        if let Some(mut patch) = status {
-            hold_to(&mut patch, before);
-            let patched = endpoint.merge_status(name, manager, &patch).await;
-            written = Some(patched.map_err(|error| match is_unserved(&error) {
-                true => Unwritten::Failed(Error::retry(StatusUnserved { kind: K::kind(&()) })),
-                false => error.into(),
-            })?);
+        let after = serde_json::to_vec(after)?;
+        if after == before {
+            return Ok(None);
         }
-        if let Some(mut patch) = object {
-            hold_to(&mut patch, before);
-            if let Some(written) = &written
-                && let Some(version) = patch["metadata"].get_mut("resourceVersion")
-            {
-                *version = written.meta().resource_version.clone().into();
+        let before: Value = serde_json::from_slice(before)?;
+        let after: Value = serde_json::from_slice(&after)?;
+        let client = request.work().map_or(&self.site.client, |work| work.client());
+        let written = self.site.write(client, &key, &before, after).await;
+        let written: Option<K> = written.map_err(|unsent| match unsent {
+            Unsent::Status(error) if is_unserved(&error) => {
+                Unwritten::Failed(Error::retry(StatusUnserved { kind: K::kind(&()) }))
             }
-            written = Some(endpoint.merge(name, manager, &patch).await?);
-        }
+            Unsent::Status(error) | Unsent::Object(error) => error.into(),
+        })?;
         if let Some(written) = &written {
             debug!(%key, "written");
             self.primary.expect(written.meta());
@@ -156,6 +153,12 @@ struct StatusUnserved {
 fn is_unserved(error: &kube::Error) -> bool {
     let kube::Error::Api(status) = error else { return false };
     status.code == 404 && status.details.as_ref().is_none_or(|details| details.name.is_empty())
+}
+
+impl From<serde_json::Error> for Unwritten {
+    fn from(error: serde_json::Error) -> Self {
+        Unwritten::Failed(error.into())
+    }
 }
 
 impl From<kube::Error> for Unwritten {

@@ -2,20 +2,23 @@
 //!
 //! The server is asked to stream what there is and go on from there; one that cannot is asked for
 //! a list. A connection that ends is taken up where it ended; if that is too long ago, everything
-//! is asked for again. What goes wrong is tried again, ever more slowly.
+//! is asked for again. What goes wrong is tried again, ever more slowly. Some of all namespaces are
+//! followed one by one, each by itself.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::AsyncBufReadExt as _;
+use futures::future::join_all;
 use http::header::ACCEPT;
-use kube::api::ObjectMeta;
 use kube::{Client, Error};
 use tokio::time::Instant;
-use tracing::{debug, warn};
+use tracing::debug;
 
-use super::shared::{Read, Shared};
+use super::kept::{Arrival, Misfit, Opener, Project};
+use super::shared::{Shared, Sink};
 use super::wire::{Bare, Ended, Line, Page};
 use super::{Object, Scope, State};
 use crate::backoff::Backoff;
@@ -33,25 +36,31 @@ const BARE_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8
 /// What an informer follows.
 pub struct Source<K: Object> {
     client: Client,
-    path: String,
+    /// One for each namespace in the order of their names, or one for all.
+    paths: Vec<String>,
     kind: String,
     scope: Scope,
     project: Option<Project<K>>,
     /// Only metadata is asked for.
     is_bare: bool,
+    is_text: bool,
 }
-
-type Project<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
 
 impl<K: Object> Source<K> {
     /// The objects of a kind that are in `scope`.
     pub fn new(client: Client, dynamic: K::DynamicType, scope: Scope) -> Self {
-        let path = K::url_path(&dynamic, scope.namespace.as_deref());
+        let paths = match scope.namespaces.is_empty() {
+            true => vec![K::url_path(&dynamic, None)],
+            false => {
+                let namespaces = scope.namespaces.iter();
+                namespaces.map(|namespace| K::url_path(&dynamic, Some(namespace))).collect()
+            }
+        };
         let kind = match K::group(&dynamic) {
             group if group.is_empty() => K::kind(&dynamic).into_owned(),
             group => format!("{}.{group}", K::kind(&dynamic)),
         };
-        Source { client, path, kind, scope, project: None, is_bare: false }
+        Source { client, paths, kind, scope, project: None, is_bare: false, is_text: false }
     }
 
     /// Lets each object lose what nobody will read, before it is kept.
@@ -65,12 +74,23 @@ impl<K: Object> Source<K> {
         Source { is_bare: true, ..self }
     }
 
-    pub(super) fn kind(&self) -> String {
-        self.kind.clone()
+    /// Keeps objects as the texts they come in, without their `managedFields` and what they have in
+    /// common, and reads them whenever somebody looks.
+    pub fn as_text(self) -> Self {
+        Source { is_text: true, ..self }
     }
 
-    fn request(&self, more: &[(&str, &str)]) -> Result<http::Request<Vec<u8>>, Error> {
-        let mut query = form_urlencoded::Serializer::new(format!("{}?", self.path));
+    pub(super) fn opener(&self) -> Opener<K> {
+        let (kind, project) = (self.kind.as_str().into(), self.project.clone());
+        Opener { kind, project, texts: self.is_text.then(Arc::default) }
+    }
+
+    pub(super) fn namespaces(&self) -> &BTreeSet<String> {
+        &self.scope.namespaces
+    }
+
+    fn request(&self, path: &str, more: &[(&str, &str)]) -> Result<http::Request<Vec<u8>>, Error> {
+        let mut query = form_urlencoded::Serializer::new(format!("{path}?"));
         let scope = [("labelSelector", &self.scope.labels), ("fieldSelector", &self.scope.fields)];
         for (name, value) in scope {
             query.extend_pairs(value.iter().map(|value| (name, value)));
@@ -82,25 +102,6 @@ impl<K: Object> Source<K> {
             request = request.header(ACCEPT, if is_watch { BARE } else { BARE_LIST });
         }
         request.body(Vec::new()).map_err(Error::HttpError)
-    }
-
-    /// An object of the kind. One that is not what its type says is told of and left out: the
-    /// others are still of use.
-    fn read(&self, json: &str) -> Option<Read<K>> {
-        match serde_json::from_str::<K>(json) {
-            Ok(mut object) => {
-                if let Some(project) = &self.project {
-                    project(&mut object);
-                }
-                Some(Read { object, bytes: json.len() })
-            }
-            Err(error) => {
-                let bare: Bare = serde_json::from_str(json).unwrap_or_default();
-                let key = ObjectKey::of(&bare.metadata);
-                warn!(kind = self.kind, %key, %error, "an object is not what its type says");
-                None
-            }
-        }
     }
 }
 
@@ -115,25 +116,32 @@ enum Over {
     Failed(State),
 }
 
+/// Follows all that there is to follow, for ever.
 pub(super) async fn follow<K: Object>(source: Source<K>, shared: &Shared<K>) {
+    let feeds = source.paths.iter().enumerate();
+    let feeds = feeds.map(|(number, path)| follow_one(&source, path, shared.sink(number)));
+    join_all(feeds).await;
+}
+
+async fn follow_one<K: Object>(source: &Source<K>, path: &str, sink: Sink<'_, K>) {
     let mut backoff = Backoff::default();
     let mut streams = true;
     let mut version: Option<String> = None;
     loop {
         if version.is_none() && !streams {
-            match list(&source).await {
+            match list(source, path, sink.opener()).await {
                 Ok((objects, newest)) => {
-                    shared.replace(objects, &newest);
+                    sink.replace(objects, &newest);
                     version = Some(newest);
                 }
                 Err(error) => {
-                    fail(shared, state_of(&error), &mut backoff).await;
+                    fail(sink, state_of(&error), &mut backoff).await;
                     continue;
                 }
             }
         }
         let begun = Instant::now();
-        match watch(&source, shared, &mut version).await {
+        match watch(source, path, sink, &mut version).await {
             // A server that ends every watch at once is not asked in a tight circle.
             Over::Ended if begun.elapsed() < Duration::from_secs(1) => backoff.wait().await,
             Over::Ended => backoff.reset(),
@@ -142,23 +150,27 @@ pub(super) async fn follow<K: Object>(source: Source<K>, shared: &Shared<K>) {
                 backoff.wait().await;
             }
             Over::Unsupported => streams = false,
-            Over::Failed(state) => fail(shared, state, &mut backoff).await,
+            Over::Failed(state) => fail(sink, state, &mut backoff).await,
         }
     }
 }
 
 /// Takes note of a failure, and waits until it is worth while to try again.
-async fn fail<K: Object>(shared: &Shared<K>, state: State, backoff: &mut Backoff) {
-    debug!(kind = shared.kind(), ?state, "cannot follow");
-    shared.is(state);
+async fn fail<K: Object>(sink: Sink<'_, K>, state: State, backoff: &mut Backoff) {
+    debug!(kind = sink.kind(), ?state, "cannot follow");
+    sink.is(state);
     tokio::select! {
         () = backoff.wait() => {}
-        () = shared.woken() => backoff.reset(),
+        () = sink.woken() => backoff.reset(),
     }
 }
 
 /// All objects, and the version at which that was so.
-async fn list<K: Object>(source: &Source<K>) -> Result<(Vec<Read<K>>, String), Error> {
+async fn list<K: Object>(
+    source: &Source<K>,
+    path: &str,
+    opener: &Opener<K>,
+) -> Result<(Vec<Arrival<K>>, String), Error> {
     let limit = PAGE.to_string();
     let (mut objects, mut next) = (Vec::new(), String::new());
     loop {
@@ -166,7 +178,7 @@ async fn list<K: Object>(source: &Source<K>) -> Result<(Vec<Read<K>>, String), E
         if !next.is_empty() {
             query.push(("continue", &next));
         }
-        let text = source.client.request_text(source.request(&query)?).await;
+        let text = source.client.request_text(source.request(path, &query)?).await;
         let text = match text {
             // It took too long to read; from the start, then.
             Err(Error::Api(status)) if status.code == 410 && !next.is_empty() => {
@@ -177,7 +189,7 @@ async fn list<K: Object>(source: &Source<K>) -> Result<(Vec<Read<K>>, String), E
             text => text?,
         };
         let page: Page<'_> = serde_json::from_str(&text).map_err(Error::SerdeError)?;
-        objects.extend(page.items.iter().filter_map(|item| source.read(item.get())));
+        objects.extend(page.items.iter().filter_map(|item| opener.take(item.get()).ok()));
         if page.metadata.next.is_empty() {
             return Ok((objects, page.metadata.resource_version));
         }
@@ -188,7 +200,8 @@ async fn list<K: Object>(source: &Source<K>) -> Result<(Vec<Read<K>>, String), E
 /// Watches from `version` on, or streams what there is first; keeps `version` at what was seen.
 async fn watch<K: Object>(
     source: &Source<K>,
-    shared: &Shared<K>,
+    path: &str,
+    sink: Sink<'_, K>,
     version: &mut Option<String>,
 ) -> Over {
     let seconds = 300 + random::below(300);
@@ -202,7 +215,7 @@ async fn watch<K: Object>(
             query.push(("resourceVersionMatch", "NotOlderThan"));
         }
     }
-    let request = match source.request(&query) {
+    let request = match source.request(path, &query) {
         Ok(request) => request,
         Err(error) => return Over::Failed(state_of(&error)),
     };
@@ -217,7 +230,7 @@ async fn watch<K: Object>(
     // What there is, until all of it is known.
     let mut initial = version.is_none().then(Vec::new);
     if initial.is_none() {
-        shared.is(State::Live);
+        sink.is(State::Live);
     }
     let mut lines = pin!(lines);
     let deadline = Instant::now() + Duration::from_secs(seconds) + GRACE;
@@ -243,33 +256,35 @@ async fn watch<K: Object>(
                 if bookmark.ends_initial_events()
                     && let Some(all) = initial.take()
                 {
-                    shared.replace(all, bookmark.version());
+                    sink.replace(all, bookmark.version());
                 }
                 if initial.is_none() {
-                    shared.passed(bookmark.version());
+                    sink.passed(bookmark.version());
                     *version = Some(bookmark.version().to_owned());
                 }
             }
             ("ERROR", _) => return over(object),
             ("DELETED", None) => {
                 let last: Bare = serde_json::from_str(object).unwrap_or_default();
-                shared.deleted(&ObjectKey::of(&last.metadata), last.version());
+                sink.deleted(&ObjectKey::of(&last.metadata), last.version());
                 *version = Some(last.version().to_owned());
             }
             ("DELETED", Some(all)) => {
                 let last: Bare = serde_json::from_str(object).unwrap_or_default();
-                all.retain(|known: &Read<K>| !is_same(known.object.meta(), &last.metadata));
+                let key = ObjectKey::of(&last.metadata);
+                all.retain(|known: &Arrival<K>| known.key != key);
             }
-            (_, Some(all)) => all.extend(source.read(object)),
-            (_, None) => match source.read(object) {
-                Some(object) => {
-                    *version = object.object.meta().resource_version.clone();
-                    shared.applied(object);
+            (_, Some(all)) => {
+                let arrival = sink.opener().take(object).ok();
+                // Only the last version counts, which the bookmark has; and they are many.
+                all.extend(arrival.map(|arrival| Arrival { version: String::new(), ..arrival }));
+            }
+            (_, None) => match sink.opener().take(object) {
+                Ok(arrival) => {
+                    *version = Some(arrival.version.clone());
+                    sink.applied(arrival);
                 }
-                None => {
-                    let bare: Bare = serde_json::from_str(object).unwrap_or_default();
-                    *version = Some(bare.version().to_owned());
-                }
+                Err(Misfit { version: seen }) => *version = Some(seen),
             },
         }
     }
@@ -282,10 +297,6 @@ fn over(status: &str) -> Over {
         Ok(ended) => Over::Failed(State::Stale(ended.message)),
         Err(error) => Over::Failed(State::Stale(error.to_string())),
     }
-}
-
-fn is_same(left: &ObjectMeta, right: &ObjectMeta) -> bool {
-    left.name == right.name && left.namespace == right.namespace
 }
 
 fn state_of(error: &Error) -> State {

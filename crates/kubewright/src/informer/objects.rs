@@ -1,23 +1,20 @@
 //! What an informer has, and ways to find it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
+use super::Object;
+use super::kept::{Kept, Opener};
 use crate::key::ObjectKey;
 
 /// Gives the values by which an object is found.
 pub(super) type Values<K> = Box<dyn Fn(&K) -> Vec<String> + Send + Sync>;
 
 pub(super) struct Objects<K> {
+    opener: Opener<K>,
     by_key: BTreeMap<ObjectKey, Kept<K>>,
     /// How long the texts were that all objects were read from.
     bytes: usize,
     indexes: HashMap<String, Index<K>>,
-}
-
-struct Kept<K> {
-    object: Arc<K>,
-    bytes: usize,
 }
 
 struct Index<K> {
@@ -25,27 +22,32 @@ struct Index<K> {
     keys: HashMap<String, BTreeSet<ObjectKey>>,
 }
 
-impl<K> Objects<K> {
-    pub(super) fn new() -> Self {
-        Objects { by_key: BTreeMap::new(), bytes: 0, indexes: HashMap::new() }
+impl<K: Object> Objects<K> {
+    pub(super) fn new(opener: Opener<K>) -> Self {
+        Objects { opener, by_key: BTreeMap::new(), bytes: 0, indexes: HashMap::new() }
     }
 
-    pub(super) fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
-        self.by_key.get(key).map(|kept| Arc::clone(&kept.object))
+    pub(super) fn get(&self, key: &ObjectKey) -> Option<Kept<K>> {
+        self.by_key.get(key).cloned()
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<K>> {
-        self.by_key.values().map(|kept| Arc::clone(&kept.object)).collect()
+    pub(super) fn all(&self) -> Vec<Kept<K>> {
+        self.by_key.values().cloned().collect()
     }
 
-    pub(super) fn in_namespace(&self, namespace: &str) -> Vec<Arc<K>> {
-        let from = ObjectKey::new(Some(namespace), "");
-        let found = self.by_key.range(from..);
-        let found = found.take_while(|(key, _)| key.namespace() == Some(namespace));
-        found.map(|(_, kept)| Arc::clone(&kept.object)).collect()
+    pub(super) fn in_namespace(&self, namespace: &str) -> Vec<Kept<K>> {
+        self.within(namespace).map(|(_, kept)| kept.clone()).collect()
     }
 
-    pub(super) fn by_index(&self, name: &str, value: &str) -> Vec<Arc<K>> {
+    /// The objects of a namespace, or if they are of a kind that is in none, all.
+    pub(super) fn beside(&self, namespace: &str) -> Vec<Kept<K>> {
+        match self.by_key.first_key_value() {
+            Some((key, _)) if key.namespace().is_none() => self.all(),
+            _ => self.in_namespace(namespace),
+        }
+    }
+
+    pub(super) fn by_index(&self, name: &str, value: &str) -> Vec<Kept<K>> {
         let index = self.indexes.get(name);
         let index = index.unwrap_or_else(|| panic!("there is no index {name:?}"));
         let keys = index.keys.get(value).into_iter().flatten();
@@ -60,42 +62,63 @@ impl<K> Objects<K> {
         self.bytes
     }
 
-    pub(super) fn keys(&self) -> BTreeSet<ObjectKey> {
-        self.by_key.keys().cloned().collect()
+    /// The keys in a namespace, or all.
+    pub(super) fn keys(&self, namespace: Option<&str>) -> BTreeSet<ObjectKey> {
+        match namespace {
+            Some(namespace) => self.within(namespace).map(|(key, _)| key.clone()).collect(),
+            None => self.by_key.keys().cloned().collect(),
+        }
     }
 
     /// Puts an object where it belongs. Gives the one that was there.
-    pub(super) fn set(&mut self, key: &ObjectKey, object: Arc<K>, bytes: usize) -> Option<Arc<K>> {
-        let kept = Kept { object: Arc::clone(&object), bytes };
-        self.bytes += bytes;
-        let old = self.by_key.insert(key.clone(), kept).map(|old| {
-            self.bytes -= old.bytes;
-            old.object
-        });
-        for index in self.indexes.values_mut() {
-            if let Some(old) = &old {
-                index.remove(key, old);
-            }
-            index.add(key, &object);
-        }
+    pub(super) fn set(&mut self, key: &ObjectKey, object: Kept<K>) -> Option<Kept<K>> {
+        self.bytes += object.bytes();
+        let old = self.by_key.insert(key.clone(), object.clone());
+        self.bytes -= old.as_ref().map_or(0, Kept::bytes);
+        self.index(key, old.as_ref(), Some(&object));
         old
     }
 
-    pub(super) fn remove(&mut self, key: &ObjectKey) -> Option<Arc<K>> {
-        let Kept { object: old, bytes } = self.by_key.remove(key)?;
-        self.bytes -= bytes;
-        for index in self.indexes.values_mut() {
-            index.remove(key, &old);
-        }
+    pub(super) fn remove(&mut self, key: &ObjectKey) -> Option<Kept<K>> {
+        let old = self.by_key.remove(key)?;
+        self.bytes -= old.bytes();
+        self.index(key, Some(&old), None);
         Some(old)
     }
 
     pub(super) fn add_index(&mut self, name: &str, values: Values<K>) {
         let mut index = Index { values, keys: HashMap::new() };
         for (key, kept) in &self.by_key {
-            index.add(key, &kept.object);
+            if let Some(object) = self.opener.open(kept) {
+                index.add(key, &object);
+            }
         }
         self.indexes.insert(name.to_owned(), index);
+    }
+
+    /// Has the object found by what it is, and no more by what it was.
+    fn index(&mut self, key: &ObjectKey, old: Option<&Kept<K>>, new: Option<&Kept<K>>) {
+        if self.indexes.is_empty() {
+            return;
+        }
+        let old = old.and_then(|kept| self.opener.open(kept));
+        let new = new.and_then(|kept| self.opener.open(kept));
+        for index in self.indexes.values_mut() {
+            if let Some(old) = &old {
+                index.remove(key, old);
+            }
+            if let Some(new) = &new {
+                index.add(key, new);
+            }
+        }
+    }
+
+    fn within<'a>(
+        &'a self,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Kept<K>)> {
+        let from = ObjectKey::new(Some(namespace), "");
+        self.by_key.range(from..).take_while(move |(key, _)| key.namespace() == Some(namespace))
     }
 }
 

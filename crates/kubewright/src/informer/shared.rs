@@ -1,11 +1,15 @@
 //! What the feed of an informer writes and its readers read.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
+use kube::api::ObjectMeta;
 use tokio::sync::{Notify, watch};
 
+use super::kept::{Arrival, Kept, Opener};
 use super::objects::{Objects, Values};
+use super::progress::{Feed, Progress};
 use super::{NotReady, Object, Report, State, version};
 use crate::key::ObjectKey;
 
@@ -24,29 +28,25 @@ pub enum Change<K> {
     Deleted(Arc<K>),
 }
 
-/// An object, and how long the text was that it was read from.
-pub(super) struct Read<K> {
-    pub(super) object: K,
-    pub(super) bytes: usize,
-}
-
 type Observe<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
 
 pub(super) struct Shared<K> {
-    kind: String,
+    opener: Opener<K>,
     objects: RwLock<Objects<K>>,
     /// Held while something changes and all are told, so that whoever comes later neither misses
     /// it nor hears of it twice.
     observers: Mutex<Observers<K>>,
-    state: watch::Sender<Seen>,
+    progress: watch::Sender<Progress>,
     expected: Mutex<Expected>,
-    wake: Notify,
+    /// One for each feed.
+    wake: Vec<Notify>,
 }
 
 /// What was written and must come back before readers may believe what they see.
 #[derive(Default)]
 struct Expected {
-    version: u64,
+    /// The newest version of each feed.
+    versions: BTreeMap<usize, u64>,
     /// Objects that were deleted, by uid.
     gone: Vec<(ObjectKey, String)>,
 }
@@ -57,74 +57,75 @@ struct Observers<K> {
     count: u64,
 }
 
-struct Seen {
-    state: State,
-    /// Whether there was ever something to read.
-    synced: bool,
-    /// The newest version seen.
-    version: u64,
-    /// How often everything was listed, and how often following failed.
-    lists: u64,
-    failures: u64,
+/// What one feed of an informer writes.
+pub(super) struct Sink<'a, K> {
+    shared: &'a Shared<K>,
+    number: usize,
 }
 
-impl<K> Shared<K> {
-    pub(super) fn new(kind: String) -> Self {
-        let seen = Seen { state: State::Listing, synced: false, version: 0, lists: 0, failures: 0 };
+impl<K: Object> Shared<K> {
+    pub(super) fn new(opener: Opener<K>, namespaces: &BTreeSet<String>) -> Self {
+        let progress = Progress::new(namespaces);
         Shared {
-            kind,
-            objects: RwLock::new(Objects::new()),
+            objects: RwLock::new(Objects::new(opener.clone())),
+            opener,
             observers: Mutex::new(Observers { all: Vec::new(), count: 0 }),
-            state: watch::Sender::new(seen),
+            wake: progress.feeds().iter().map(|_| Notify::new()).collect(),
+            progress: watch::Sender::new(progress),
             expected: Mutex::default(),
-            wake: Notify::new(),
         }
+    }
+
+    /// Where a feed writes to, by its number: the namespaces have those of their order.
+    pub(super) fn sink(&self, number: usize) -> Sink<'_, K> {
+        Sink { shared: self, number }
     }
 
     pub(super) fn kind(&self) -> &str {
-        &self.kind
+        &self.opener.kind
     }
 
     pub(super) fn state(&self) -> State {
-        self.state.borrow().state.clone()
+        self.progress.borrow().state().clone()
     }
 
-    /// Why nothing can be read, if so.
+    /// Why not everything can be read, if so.
     pub(super) fn ready(&self) -> Result<(), NotReady> {
-        let seen = self.state.borrow();
-        let kind = || self.kind.clone();
-        match &seen.state {
-            State::Missing => Err(NotReady::Missing { kind: kind() }),
-            State::Forbidden(why) => Err(NotReady::Forbidden { kind: kind(), why: why.clone() }),
-            _ if seen.synced => Ok(()),
-            _ => Err(NotReady::Listing { kind: kind() }),
-        }
+        self.progress.borrow().ready(self.kind())
     }
 
     pub(super) async fn synced(&self) {
-        let mut states = self.state.subscribe();
+        let mut progress = self.progress.subscribe();
         // The sender is here, so it cannot be gone.
-        let _ = states.wait_for(|seen| seen.synced && seen.state == State::Live).await;
+        let _ = progress.wait_for(Progress::is_live).await;
     }
 
-    pub(super) async fn caught_up(&self, version: &str, timeout: Duration) -> bool {
-        let Ok(version) = version.parse::<u64>() else { return false };
-        let mut states = self.state.subscribe();
-        let passed = states.wait_for(|seen| seen.version >= version);
+    pub(super) async fn caught_up(&self, seen: &ObjectMeta, timeout: Duration) -> bool {
+        let Ok(version) = version(seen).parse::<u64>() else { return false };
+        let Some(number) = self.progress.borrow().find(seen.namespace.as_deref()) else {
+            return false;
+        };
+        let mut progress = self.progress.subscribe();
+        let passed = progress.wait_for(|progress| progress.feeds()[number].version >= version);
         tokio::time::timeout(timeout, passed).await.is_ok()
     }
 
     /// Waits for a state, or for what follows to end.
     pub(super) async fn until(&self, is_so: impl FnMut(&State) -> bool) {
-        let (mut states, mut is_so) = (self.state.subscribe(), is_so);
+        let (mut progress, mut is_so) = (self.progress.subscribe(), is_so);
         // The sender is here, so it cannot be gone.
-        let _ = states.wait_for(|seen| is_so(&seen.state)).await;
+        let _ = progress.wait_for(|progress| is_so(progress.state())).await;
     }
 
-    pub(super) fn expect(&self, version: &str) {
-        let Ok(version) = version.parse::<u64>() else { return };
+    pub(super) fn expect(&self, written: &ObjectMeta) {
+        let Ok(version) = version(written).parse::<u64>() else { return };
+        // What is not watched is never seen.
+        let Some(number) = self.progress.borrow().find(written.namespace.as_deref()) else {
+            return;
+        };
         let mut expected = self.expected();
-        expected.version = expected.version.max(version);
+        let known = expected.versions.entry(number).or_default();
+        *known = version.max(*known);
     }
 
     pub(super) fn expect_gone(&self, key: ObjectKey, uid: &str) {
@@ -132,15 +133,20 @@ impl<K> Shared<K> {
     }
 
     pub(super) fn report(&self) -> Report {
-        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
-        let seen = self.state.borrow();
+        // One lock after the other: whoever waits to be fresh has them in the other order.
+        let (objects, bytes) = {
+            let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+            (objects.len(), objects.bytes())
+        };
+        let progress = self.progress.borrow();
+        let sum = |count: fn(&Feed) -> u64| progress.feeds().iter().map(count).sum();
         Report {
-            kind: self.kind.clone(),
-            state: seen.state.clone(),
-            objects: objects.len(),
-            bytes: objects.bytes(),
-            lists: seen.lists,
-            failures: seen.failures,
+            kind: self.kind().to_owned(),
+            state: progress.state().clone(),
+            objects,
+            bytes,
+            lists: sum(|feed| feed.lists),
+            failures: sum(|feed| feed.failures),
         }
     }
 
@@ -148,9 +154,32 @@ impl<K> Shared<K> {
         self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn read<T>(&self, look: impl FnOnce(&Objects<K>) -> T) -> Result<T, NotReady> {
+    /// Reads the objects that are found.
+    pub(super) fn read(
+        &self,
+        find: impl FnOnce(&Objects<K>) -> Vec<Kept<K>>,
+    ) -> Result<Vec<Arc<K>>, NotReady> {
         self.ready()?;
-        Ok(look(&self.objects.read().unwrap_or_else(PoisonError::into_inner)))
+        Ok(self.open(find))
+    }
+
+    /// Reads what is in one namespace, or in none: that of others may not be known.
+    pub(super) fn read_in<T: FromIterator<Arc<K>>, F: IntoIterator<Item = Kept<K>>>(
+        &self,
+        namespace: Option<&str>,
+        find: impl FnOnce(&Objects<K>) -> F,
+    ) -> Result<T, NotReady> {
+        self.progress.borrow().ready_in(self.kind(), namespace)?;
+        Ok(self.open(find))
+    }
+
+    /// Reading may take a while, so nobody waits for it.
+    pub(super) fn open<T: FromIterator<Arc<K>>, F: IntoIterator<Item = Kept<K>>>(
+        &self,
+        find: impl FnOnce(&Objects<K>) -> F,
+    ) -> T {
+        let found = find(&self.objects.read().unwrap_or_else(PoisonError::into_inner));
+        found.into_iter().filter_map(|kept| self.opener.open(&kept)).collect()
     }
 
     pub(super) fn index(&self, name: &str, values: Values<K>) {
@@ -161,7 +190,7 @@ impl<K> Shared<K> {
     pub(super) fn subscribe(&self, observe: Observe<K>) -> u64 {
         let mut observers = self.observers();
         let there = self.objects.read().unwrap_or_else(PoisonError::into_inner).all();
-        for object in there {
+        for object in there.iter().filter_map(|kept| self.opener.open(kept)) {
             observe(&Change::Applied { object, old: None, initial: true });
         }
         observers.count += 1;
@@ -175,31 +204,7 @@ impl<K> Shared<K> {
     }
 
     pub(super) fn wake(&self) {
-        self.wake.notify_one();
-    }
-
-    pub(super) async fn woken(&self) {
-        self.wake.notified().await;
-    }
-
-    /// Takes note of how it is.
-    pub(super) fn is(&self, state: State) {
-        self.state.send_if_modified(|seen| {
-            seen.failures += u64::from(!matches!(state, State::Live | State::Listing));
-            let is_new = seen.state != state;
-            seen.state = state;
-            is_new
-        });
-    }
-
-    /// A version has been seen, and all before it.
-    pub(super) fn passed(&self, version: &str) {
-        let Ok(version) = version.parse::<u64>() else { return };
-        self.state.send_if_modified(|seen| {
-            let is_newer = version > seen.version;
-            seen.version = seen.version.max(version);
-            is_newer
-        });
+        self.wake.iter().for_each(Notify::notify_one);
     }
 
     fn observers(&self) -> MutexGuard<'_, Observers<K>> {
@@ -210,72 +215,53 @@ impl<K> Shared<K> {
     fn write<T>(&self, change: impl FnOnce(&mut Objects<K>) -> T) -> T {
         change(&mut self.objects.write().unwrap_or_else(PoisonError::into_inner))
     }
-}
 
-impl<K: Object> Shared<K> {
     /// Waits until all that was expected has been seen, for so long at most.
     pub(super) async fn fresh(&self, timeout: Duration) {
-        if self.is_fresh(self.state.borrow().version) || self.ready().is_err() {
+        if self.is_fresh(&self.progress.borrow()) {
             return;
         }
-        let mut states = self.state.subscribe();
-        let fresh = states.wait_for(|seen| self.is_fresh(seen.version));
+        let mut progress = self.progress.subscribe();
+        let fresh = progress.wait_for(|progress| self.is_fresh(progress));
         if tokio::time::timeout(timeout, fresh).await.is_err() {
             // It may never come: an object that is not selected any more is not told of.
             *self.expected() = Expected::default();
         }
     }
 
-    fn is_fresh(&self, version: u64) -> bool {
+    fn is_fresh(&self, progress: &Progress) -> bool {
         let mut expected = self.expected();
+        if expected.versions.is_empty() && expected.gone.is_empty() {
+            return true;
+        }
+        // Of what cannot be read nothing will be seen.
+        let is_ready = |number: usize| progress.feeds()[number].ready(self.kind()).is_ok();
+        expected.versions.retain(|&number, version| {
+            is_ready(number) && progress.feeds()[number].version < *version
+        });
         if !expected.gone.is_empty() {
             let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
             expected.gone.retain(|(key, uid)| {
-                let found = objects.get(key);
-                found.is_some_and(|object| {
-                    let metadata = object.meta();
-                    metadata.uid.as_ref() == Some(uid) && metadata.deletion_timestamp.is_none()
-                })
+                let found = objects.get(key).and_then(|kept| self.opener.open(&kept));
+                progress.find(key.namespace()).is_some_and(is_ready)
+                    && found.is_some_and(|object| {
+                        let metadata = object.meta();
+                        metadata.uid.as_ref() == Some(uid) && metadata.deletion_timestamp.is_none()
+                    })
             });
         }
-        expected.version <= version && expected.gone.is_empty()
+        expected.versions.is_empty() && expected.gone.is_empty()
     }
 
-    /// Takes what there is for all there is: what is not among it is gone.
-    pub(super) fn replace(&self, all: Vec<Read<K>>, version: &str) {
-        let observers = self.observers();
-        let mut gone = self.write(|objects| objects.keys());
-        for object in all {
-            let key = ObjectKey::of(object.object.meta());
-            gone.remove(&key);
-            self.put(&observers, key, object, true);
+    fn put(&self, observers: &Observers<K>, key: &ObjectKey, kept: Kept<K>, initial: bool) {
+        let old = self.write(|objects| objects.set(key, kept.clone()));
+        if observers.all.is_empty() {
+            return;
         }
-        for key in gone {
-            self.take(&observers, &key);
-        }
-        self.passed(version);
-        self.state.send_modify(|seen| {
-            seen.synced = true;
-            seen.state = State::Live;
-            seen.lists += 1;
-        });
-    }
-
-    pub(super) fn applied(&self, object: Read<K>) {
-        let newest = version(object.object.meta()).to_owned();
-        self.put(&self.observers(), ObjectKey::of(object.object.meta()), object, false);
-        self.passed(&newest);
-    }
-
-    pub(super) fn deleted(&self, key: &ObjectKey, version: &str) {
-        self.take(&self.observers(), key);
-        self.passed(version);
-    }
-
-    fn put(&self, observers: &Observers<K>, key: ObjectKey, object: Read<K>, initial: bool) {
-        let Read { object, bytes } = object;
-        let object = Arc::new(object);
-        let old = self.write(|objects| objects.set(&key, Arc::clone(&object), bytes));
+        let old = old.and_then(|old| self.opener.open(&old));
+        let Some(object) = self.opener.open(&kept) else {
+            return old.into_iter().for_each(|old| tell(observers, &Change::Deleted(old)));
+        };
         if let Some(old) = &old {
             // Listed again, and the same.
             if version(old.meta()) == version(object.meta()) && old.meta().uid == object.meta().uid
@@ -292,9 +278,88 @@ impl<K: Object> Shared<K> {
     }
 
     fn take(&self, observers: &Observers<K>, key: &ObjectKey) {
-        if let Some(last) = self.write(|objects| objects.remove(key)) {
+        let last = self.write(|objects| objects.remove(key));
+        if let Some(last) = last.and_then(|last| self.opener.open(&last)) {
             tell(observers, &Change::Deleted(last));
         }
+    }
+}
+
+impl<K> Clone for Sink<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Sink<'_, K> {}
+
+impl<K: Object> Sink<'_, K> {
+    /// What takes objects as they come.
+    pub(super) fn opener(&self) -> &Opener<K> {
+        &self.shared.opener
+    }
+
+    pub(super) fn kind(&self) -> &str {
+        self.shared.kind()
+    }
+
+    /// Waits until somebody wants the feed to try again.
+    pub(super) async fn woken(&self) {
+        self.shared.wake[self.number].notified().await;
+    }
+
+    /// Takes note of how it is.
+    pub(super) fn is(&self, state: State) {
+        self.shared.progress.send_if_modified(|progress| {
+            let feed = progress.feed_mut(self.number);
+            feed.failures += u64::from(!matches!(state, State::Live | State::Listing));
+            let is_new = feed.state != state;
+            feed.state = state;
+            is_new
+        });
+    }
+
+    /// A version has been seen, and all before it.
+    pub(super) fn passed(&self, version: &str) {
+        let Ok(version) = version.parse::<u64>() else { return };
+        self.shared.progress.send_if_modified(|progress| {
+            let feed = progress.feed_mut(self.number);
+            let is_newer = version > feed.version;
+            feed.version = feed.version.max(version);
+            is_newer
+        });
+    }
+
+    /// Takes what there is for all there is: what is not among it is gone.
+    pub(super) fn replace(&self, all: Vec<Arrival<K>>, version: &str) {
+        let observers = self.shared.observers();
+        let namespace = self.shared.progress.borrow().feeds()[self.number].namespace.clone();
+        let mut gone = self.shared.write(|objects| objects.keys(namespace.as_deref()));
+        for Arrival { key, kept, .. } in all {
+            gone.remove(&key);
+            self.shared.put(&observers, &key, kept, true);
+        }
+        for key in gone {
+            self.shared.take(&observers, &key);
+        }
+        self.passed(version);
+        self.shared.progress.send_modify(|progress| {
+            let feed = progress.feed_mut(self.number);
+            feed.synced = true;
+            feed.state = State::Live;
+            feed.lists += 1;
+        });
+    }
+
+    pub(super) fn applied(&self, arrival: Arrival<K>) {
+        let Arrival { key, version, kept } = arrival;
+        self.shared.put(&self.shared.observers(), &key, kept, false);
+        self.passed(&version);
+    }
+
+    pub(super) fn deleted(&self, key: &ObjectKey, version: &str) {
+        self.shared.take(&self.shared.observers(), key);
+        self.passed(version);
     }
 }
 

@@ -1,19 +1,35 @@
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex, OnceLock};
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 
+use super::kept::{Arrival, Opener};
 use super::objects::Objects;
-use super::shared::Read;
+use super::shorthand::Model;
 use super::*;
 
-fn config_map(name: &str, uid: &str, version: u32) -> Read<ConfigMap> {
+fn config_map(name: &str, uid: &str, version: u32) -> Arrival<ConfigMap> {
+    config_map_in("ns", name, uid, version)
+}
+
+fn config_map_in(namespace: &str, name: &str, uid: &str, version: u32) -> Arrival<ConfigMap> {
     let object = json!({"metadata": {
-        "namespace": "ns", "name": name, "uid": uid, "resourceVersion": version.to_string(),
+        "namespace": namespace, "name": name, "uid": uid, "resourceVersion": version.to_string(),
         "labels": {"owner": format!("of-{uid}")},
     }});
-    let bytes = object.to_string().len();
-    Read { object: serde_json::from_value(object).expect("a ConfigMap"), bytes }
+    let taken = opener().take(&object.to_string());
+    taken.unwrap_or_else(|_| panic!("not a ConfigMap: {object}"))
+}
+
+/// Texts are kept, so what is told and read has been through them.
+fn opener() -> Opener<ConfigMap> {
+    // Texts are read by the model that they were written by.
+    static TEXTS: LazyLock<Arc<OnceLock<Model>>> = LazyLock::new(Arc::default);
+    Opener { kind: "ConfigMap".into(), project: None, texts: Some(Arc::clone(&TEXTS)) }
+}
+
+fn metadata(arrival: &Arrival<ConfigMap>) -> ObjectMeta {
+    opener().open(&arrival.kept).expect("a ConfigMap").metadata.clone()
 }
 
 /// Writes down what it is told.
@@ -41,7 +57,7 @@ fn told(notes: &Mutex<Vec<String>>) -> Vec<String> {
 }
 
 fn shared() -> Shared<ConfigMap> {
-    Shared::new("ConfigMap".to_owned())
+    Shared::new(opener(), &BTreeSet::new())
 }
 
 #[test]
@@ -49,14 +65,14 @@ fn nothing_is_read_before_it_is_listed() {
     let shared = shared();
     let kind = || "ConfigMap".to_owned();
     assert_eq!(shared.read(Objects::all), Err(NotReady::Listing { kind: kind() }));
-    shared.is(State::Forbidden("no".to_owned()));
+    shared.sink(0).is(State::Forbidden("no".to_owned()));
     let forbidden = NotReady::Forbidden { kind: kind(), why: "no".to_owned() };
     assert_eq!(shared.read(Objects::all), Err(forbidden));
-    shared.replace(vec![config_map("a", "1", 1)], "5");
+    shared.sink(0).replace(vec![config_map("a", "1", 1)], "5");
     assert_eq!(shared.read(Objects::all).map(|all| all.len()), Ok(1));
-    shared.is(State::Stale("gone".to_owned()));
+    shared.sink(0).is(State::Stale("gone".to_owned()));
     assert_eq!(shared.read(Objects::all).map(|all| all.len()), Ok(1));
-    shared.is(State::Missing);
+    shared.sink(0).is(State::Missing);
     assert_eq!(shared.read(Objects::all), Err(NotReady::Missing { kind: kind() }));
 }
 
@@ -64,23 +80,23 @@ fn nothing_is_read_before_it_is_listed() {
 fn a_list_tells_what_is_new_what_changed_and_what_is_gone() {
     let shared = shared();
     let notes = note(&shared);
-    shared.replace(vec![config_map("a", "1", 1), config_map("b", "2", 2)], "5");
+    shared.sink(0).replace(vec![config_map("a", "1", 1), config_map("b", "2", 2)], "5");
     assert_eq!(told(&notes), ["found ns/a@1", "found ns/b@2"]);
-    shared.replace(vec![config_map("b", "2", 2), config_map("c", "3", 6)], "7");
+    shared.sink(0).replace(vec![config_map("b", "2", 2), config_map("c", "3", 6)], "7");
     assert_eq!(told(&notes), ["found ns/c@6", "deleted ns/a@1"]);
-    shared.replace(vec![config_map("b", "2", 8), config_map("c", "4", 9)], "9");
+    shared.sink(0).replace(vec![config_map("b", "2", 8), config_map("c", "4", 9)], "9");
     assert_eq!(told(&notes), ["changed ns/b@8", "deleted ns/c@6", "found ns/c@9"]);
 }
 
 #[test]
 fn who_comes_late_is_told_of_what_is_there_once() {
     let shared = shared();
-    shared.replace(vec![config_map("a", "1", 1)], "5");
-    shared.applied(config_map("b", "2", 6));
+    shared.sink(0).replace(vec![config_map("a", "1", 1)], "5");
+    shared.sink(0).applied(config_map("b", "2", 6));
     let notes = note(&shared);
     assert_eq!(told(&notes), ["found ns/a@1", "found ns/b@6"]);
-    shared.applied(config_map("b", "2", 7));
-    shared.deleted(&ObjectKey::new(Some("ns"), "a"), "8");
+    shared.sink(0).applied(config_map("b", "2", 7));
+    shared.sink(0).deleted(&ObjectKey::new(Some("ns"), "a"), "8");
     assert_eq!(told(&notes), ["changed ns/b@7", "deleted ns/a@1"]);
 }
 
@@ -90,28 +106,69 @@ fn an_index_follows_its_objects() {
     let values = |object: &ConfigMap| {
         object.metadata.labels.clone().unwrap_or_default().into_values().collect()
     };
-    shared.replace(vec![config_map("a", "1", 1)], "5");
+    shared.sink(0).replace(vec![config_map("a", "1", 1)], "5");
     shared.index("owner", Box::new(values));
-    shared.applied(config_map("b", "1", 6));
+    shared.sink(0).applied(config_map("b", "1", 6));
     let find = |value: &str| -> Vec<String> {
         let found = shared.read(|objects| objects.by_index("owner", value)).expect("it is ready");
         found.iter().map(|object| ObjectKey::of(&object.metadata).to_string()).collect()
     };
     assert_eq!(find("of-1"), ["ns/a", "ns/b"]);
-    shared.applied(config_map("b", "2", 7));
+    shared.sink(0).applied(config_map("b", "2", 7));
     assert_eq!((find("of-1"), find("of-2")), (vec!["ns/a".into()], vec!["ns/b".into()]));
-    shared.deleted(&ObjectKey::new(Some("ns"), "a"), "8");
+    shared.sink(0).deleted(&ObjectKey::new(Some("ns"), "a"), "8");
     assert_eq!(find("of-1"), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_reader_can_wait_for_what_it_wrote() {
     let shared = shared();
-    let long = Duration::from_secs(1);
-    assert!(!shared.caught_up("6", long).await);
-    let (caught_up, ()) = tokio::join!(shared.caught_up("6", long), async {
-        shared.replace(vec![config_map("a", "1", 1)], "5");
-        shared.applied(config_map("a", "1", 6));
+    let (long, written) = (Duration::from_secs(1), metadata(&config_map("a", "1", 6)));
+    assert!(!shared.caught_up(&written, long).await);
+    let (caught_up, ()) = tokio::join!(shared.caught_up(&written, long), async {
+        shared.sink(0).replace(vec![config_map("a", "1", 1)], "5");
+        shared.sink(0).applied(config_map("a", "1", 6));
     });
     assert!(caught_up);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_of_several_namespaces_is_known_by_itself() {
+    let namespaces = BTreeSet::from(["lab".to_owned(), "shop".to_owned()]);
+    let shared = Shared::new(opener(), &namespaces);
+    let (lab, shop) = (shared.sink(0), shared.sink(1));
+    let notes = note(&shared);
+    shop.replace(vec![config_map_in("shop", "a", "1", 1)], "5");
+    let read = |namespace| {
+        let found = shared.read_in(Some(namespace), |objects| objects.in_namespace(namespace));
+        found.map(|found: Vec<_>| found.len())
+    };
+    let all = || shared.read(Objects::all).map(|all| all.len());
+    let kind = || "ConfigMap".to_owned();
+    assert_eq!(read("shop"), Ok(1));
+    assert_eq!(read("lab"), Err(NotReady::Listing { kind: kind() }));
+    assert_eq!(all(), Err(NotReady::Listing { kind: kind() }));
+    let unwatched = NotReady::Unwatched { kind: kind(), namespace: "home".to_owned() };
+    assert_eq!(read("home"), Err(unwatched));
+    lab.is(State::Forbidden("no".to_owned()));
+    assert_eq!(shared.state(), State::Forbidden("no".to_owned()));
+    lab.replace(vec![config_map_in("lab", "b", "2", 9)], "9");
+    assert_eq!(told(&notes), ["found shop/a@1", "found lab/b@9"]);
+
+    // What is listed again of one is not gone from the other.
+    shop.replace(vec![], "9");
+    assert_eq!(told(&notes), ["deleted shop/a@1"]);
+    assert_eq!(all(), Ok(1));
+
+    // That one has passed a version says nothing of the other.
+    let written = metadata(&config_map_in("shop", "c", "3", 20));
+    shared.expect(&written);
+    lab.applied(config_map_in("lab", "b", "2", 21));
+    assert!(!shared.caught_up(&written, Duration::from_secs(1)).await);
+    let begun = tokio::time::Instant::now();
+    let (_, ()) = tokio::join!(shared.fresh(Duration::from_secs(5)), async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        shop.applied(config_map_in("shop", "c", "3", 20));
+    });
+    assert_eq!(begun.elapsed(), Duration::from_secs(2));
 }

@@ -3,11 +3,15 @@
 #[cfg(test)]
 mod tests;
 
+use http::{HeaderMap, HeaderName, HeaderValue};
+use opentelemetry::propagation::{Extractor, Injector, TextMapPropagator as _};
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _};
 use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use tracing::Subscriber;
+use tracing::{Span, Subscriber};
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::layer::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
@@ -38,5 +42,40 @@ impl Traces {
     /// Sends what is left; it waits for the collector.
     pub(super) fn finish(self) -> Result<(), String> {
         self.0.shutdown().map_err(|error| error.to_string())
+    }
+}
+
+/// Says in headers which span this is, as W3C has it.
+pub(super) fn tell(headers: &mut HeaderMap) {
+    let context = Span::current().context();
+    TraceContextPropagator::new().inject_context(&context, &mut Told(headers));
+}
+
+/// Has a span be part of what headers tell of, if they do.
+pub(super) fn follow(span: &Span, headers: &HeaderMap) {
+    let parent = TraceContextPropagator::new().extract(&Heard(headers));
+    // A span that is not traced follows nobody.
+    let _ = span.set_parent(parent);
+}
+
+struct Told<'a>(&'a mut HeaderMap);
+
+impl Injector for Told<'_> {
+    fn set(&mut self, key: &str, value: String) {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(key), HeaderValue::try_from(value)) {
+            self.0.insert(name, value);
+        }
+    }
+}
+
+struct Heard<'a>(&'a HeaderMap);
+
+impl Extractor for Heard<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).and_then(|value| value.to_str().ok())
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0.keys().map(HeaderName::as_str).collect()
     }
 }

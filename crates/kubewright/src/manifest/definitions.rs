@@ -20,11 +20,15 @@ pub(super) fn definitions(package: &Package) -> Vec<Manifest> {
                 object["spec"]["conversion"] = json!({
                     "strategy": "Webhook",
                     "webhook": {
-                        "clientConfig": {"service": {
-                            "name": package.names().webhook_service(),
-                            "namespace": package.namespace,
-                            "path": "/convert",
-                        }},
+                        "clientConfig": {
+                            "service": {
+                                "name": package.names().webhook_service(),
+                                "namespace": package.namespace,
+                                "path": "/convert",
+                            },
+                            // What a run on a laptop has left goes: there can be only one of them.
+                            "url": null,
+                        },
                         "conversionReviewVersions": ["v1"],
                     },
                 });

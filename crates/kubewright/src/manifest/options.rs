@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Certificates, Package, Part, RenderError, Watched, WriteError, stream, write_folder};
+use super::{
+    Certificates, Package, Part, RenderError, Watched, WriteError, stream, write_folder,
+    write_pages,
+};
 
 /// What to render of an operator, and where to.
 #[derive(Debug, Clone, Default, Args)]
@@ -25,9 +28,27 @@ pub struct Options {
     /// Watch only the namespace it runs in, with roles for nothing else
     #[arg(long)]
     pub namespaced: bool,
+    /// Watch only these namespaces, with roles for nothing else
+    #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "namespaced")]
+    pub watch: Vec<String>,
     /// Have cert-manager make the certificates
     #[arg(long)]
     pub cert_manager: bool,
+    /// Let in only connections that have business there
+    #[arg(long)]
+    pub network_policy: bool,
+    /// Have Prometheus' operator read the metrics
+    #[arg(long)]
+    pub service_monitor: bool,
+    /// With a dashboard for Grafana
+    #[arg(long)]
+    pub dashboards: bool,
+    /// Write pages about the kinds into this folder, and no manifests
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "model"])]
+    pub reference: Option<PathBuf>,
+    /// Print what is known of the operator as JSON, for `kubewright package`
+    #[arg(long, conflicts_with_all = ["output", "only"])]
+    pub model: bool,
 }
 
 /// Why the subcommand failed.
@@ -49,6 +70,13 @@ impl Options {
     pub fn run(&self, package: Package, out: &mut dyn Write) -> Result<(), ManifestsError> {
         let package = self.applied_to(package);
         let mut manifests = package.render()?;
+        if let Some(folder) = &self.reference {
+            return Ok(write_pages(&package, folder)?);
+        }
+        if self.model {
+            let text = package.to_model();
+            return out.write_all(text.as_bytes()).map_err(ManifestsError::Stream);
+        }
         manifests.retain(|manifest| self.wants(manifest.part));
         match &self.output {
             Some(folder) => write_folder(&package, &manifests, folder)?,
@@ -71,9 +99,15 @@ impl Options {
         if self.namespaced {
             package.watched = Watched::Home;
         }
+        if !self.watch.is_empty() {
+            package.watched = Watched::Namespaces(self.watch.clone());
+        }
         if self.cert_manager {
             package.certificates = Certificates::CertManager;
         }
+        package.network_policy |= self.network_policy;
+        package.service_monitor |= self.service_monitor;
+        package.dashboards |= self.dashboards;
         package
     }
 

@@ -6,7 +6,7 @@ use std::{fs, io};
 
 use kubewright_apimachinery::yaml;
 
-use super::{Manifest, Package, Part};
+use super::{Manifest, Package, Part, reference};
 
 /// Manifests as one YAML stream, as kubectl takes it.
 pub fn stream(package: &Package, manifests: &[Manifest]) -> String {
@@ -44,17 +44,30 @@ pub fn write_folder(
             }
         }
     }
-    for (name, text) in files {
-        let path = folder.join(name);
-        if fs::read_to_string(&path).is_ok_and(|old| old == text) {
-            continue;
-        }
-        let parent = path.parent().unwrap_or(folder);
-        fs::create_dir_all(parent)
-            .and_then(|()| fs::write(&path, text))
-            .map_err(|source| WriteError::Write { path, source })?;
+    files.into_iter().try_for_each(|(name, text)| write(folder, &name, &text))
+}
+
+/// Writes a page about each of the package's kinds, in Markdown.
+///
+/// # Errors
+/// The folder cannot be written.
+pub fn write_pages(package: &Package, folder: &Path) -> Result<(), WriteError> {
+    package.definitions.iter().try_for_each(|definition| {
+        let name = definition.metadata.name.as_deref().unwrap_or(&definition.spec.names.plural);
+        write(folder, Path::new(&format!("{name}.md")), &reference(definition))
+    })
+}
+
+/// Leaves a file alone that would not change.
+fn write(folder: &Path, name: &Path, text: &str) -> Result<(), WriteError> {
+    let path = folder.join(name);
+    if fs::read_to_string(&path).is_ok_and(|old| old == text) {
+        return Ok(());
     }
-    Ok(())
+    let parent = path.parent().unwrap_or(folder);
+    fs::create_dir_all(parent)
+        .and_then(|()| fs::write(&path, text))
+        .map_err(|source| WriteError::Write { path, source })
 }
 
 const SAMPLES: &str = "samples";

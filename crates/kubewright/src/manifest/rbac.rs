@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Certificates, Manifest, Package, Part, Watched};
 use crate::access::{self, Access, Reach};
+use crate::coordination::Coordination;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -21,7 +22,7 @@ pub(super) fn roles(package: &Package) -> Vec<Manifest> {
     });
 
     let mut granted = Vec::new();
-    if package.leader_election {
+    if package.coordination != Coordination::None {
         let leases = access::leases();
         granted.push(Role::new(
             names.with("leader-election-role"),

@@ -132,7 +132,7 @@ fn an_operator_has_the_objects_that_kubebuilder_gives_it() {
 fn what_an_operator_does_not_do_it_has_no_objects_for() {
     let package = Package {
         namespace: "default".to_owned(),
-        leader_election: false,
+        coordination: Coordination::None,
         metrics: false,
         ..Package::new("small")
     };
@@ -170,7 +170,7 @@ fn an_operator_of_some_namespaces_has_a_role_in_each() {
         watched: Watched::Namespaces(vec!["shop".to_owned(), "lab".to_owned()]),
         accesses: vec![Access::read::<ConfigMap>(), Access::read::<Deployment>().at_home()],
         definitions: Vec::new(),
-        leader_election: false,
+        coordination: Coordination::None,
         metrics: false,
         ..pets()
     };
@@ -294,6 +294,7 @@ service:
   name: pets-webhook-service
   namespace: pets-system
   path: /mutate-example-com-v1-pet
+url: null
 ",
     );
 }
@@ -432,8 +433,12 @@ fn a_folder_has_a_file_for_each_object_and_none_that_is_stale() {
     assert_eq!(paths(folder.path().join("samples")), ["pet-pet-sample.yaml"]);
 
     fs::write(folder.path().join("kustomization.yaml"), "resources: []\n").expect("written");
-    let less =
-        Package { definitions: Vec::new(), metrics: false, leader_election: false, ..pets() };
+    let less = Package {
+        definitions: Vec::new(),
+        metrics: false,
+        coordination: Coordination::None,
+        ..pets()
+    };
     options.run(less, &mut Vec::new()).expect("written");
     assert_eq!(
         paths(folder.path().to_owned()),
@@ -448,4 +453,149 @@ fn a_folder_has_a_file_for_each_object_and_none_that_is_stale() {
         ],
     );
     assert!(paths(folder.path().join("samples")).is_empty());
+}
+
+#[test]
+fn replicas_agree_as_the_operator_says() {
+    let arguments = |coordination| {
+        let package = Package { coordination, ..pets() };
+        let deployment = object(&package, "Deployment", "pets-controller-manager");
+        deployment["spec"]["template"]["spec"]["containers"][0]["args"].to_string()
+    };
+    assert!(arguments(Coordination::Leader).contains("--leader-elect"));
+    assert!(arguments(Coordination::Shards).contains("--sharded"));
+    assert!(!arguments(Coordination::None).contains("--leader-elect"));
+    let package = Package { coordination: Coordination::Shards, ..pets() };
+    let role = object(&package, "Role", "pets-leader-election-role");
+    assert_eq!(role["rules"][0]["resources"][0], "leases");
+}
+
+#[test]
+fn what_watches_an_operator_is_there_if_asked_for() {
+    let package =
+        Package { network_policy: true, service_monitor: true, dashboards: true, ..called() };
+    let policy = object(&package, "NetworkPolicy", "pets-controller-manager");
+    check_yaml(
+        &policy["spec"]["ingress"],
+        "\
+- ports:
+  - port: 8081
+    protocol: TCP
+  - port: 9443
+    protocol: TCP
+- from:
+  - namespaceSelector:
+      matchLabels:
+        metrics: enabled
+  ports:
+  - port: 8443
+    protocol: TCP
+",
+    );
+    let monitor = object(&package, "ServiceMonitor", "pets-controller-manager-metrics-monitor");
+    let endpoint = &monitor["spec"]["endpoints"][0];
+    assert_eq!(endpoint["tlsConfig"], json!({"insecureSkipVerify": true}));
+    let package = Package { certificates: Certificates::CertManager, ..package };
+    let monitor = object(&package, "ServiceMonitor", "pets-controller-manager-metrics-monitor");
+    assert_eq!(
+        monitor["spec"]["endpoints"][0]["tlsConfig"]["serverName"],
+        "pets-controller-manager-metrics-service.pets-system.svc"
+    );
+    let map = object(&package, "ConfigMap", "pets-dashboard");
+    let text = map["data"]["pets.json"].as_str().expect("a dashboard");
+    let dashboard: Value = serde_json::from_str(text).expect("JSON");
+    assert_eq!(dashboard["title"], "pets operator");
+}
+
+#[test]
+fn dashboards_ask_for_metrics_that_there_are() {
+    let mut registry = prometheus_client::registry::Registry::default();
+    let metrics = crate::metrics::Metrics::new(&mut registry);
+    let (queue, name) = (std::sync::Arc::default(), "pets");
+    metrics.of(name, &queue, 1);
+    crate::webhook::Metrics::new(&mut registry);
+    crate::connect::Metrics::new(&mut registry);
+    crate::serve::Process::register(&mut registry);
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).expect("metrics");
+    // What nobody asked for yet is not told.
+    let silent = [
+        "kubewright_cache_objects",
+        "kubewright_cache_bytes",
+        "kubewright_cache_watches",
+        "leader_election_master_status",
+        "controller_runtime_webhook_latency_seconds",
+        "controller_runtime_webhook_requests",
+        "controller_runtime_webhook_requests_in_flight",
+        "rest_client_requests",
+    ];
+    let told = text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next());
+    let there: Vec<_> = told.chain(silent).collect();
+
+    let dashboard = dashboard(&called());
+    let panels = dashboard["panels"].as_array().expect("panels").iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+    let mut count = 0;
+    for target in targets {
+        let expression = target["expr"].as_str().expect("an expression");
+        let asked = expression.split_once("{job=").expect("of one job").0;
+        let metric = asked.rsplit(['(', ' ']).next().expect("a metric");
+        let family = metric.trim_end_matches("_total").trim_end_matches("_bucket");
+        assert!(there.contains(&family), "{metric} is no metric; there are {there:?}");
+        count += 1;
+    }
+    assert!(count > 20, "{count}");
+}
+
+#[test]
+fn a_package_survives_as_a_document() {
+    let package = Package { watched: Watched::Namespaces(vec!["a".to_owned()]), ..called() };
+    let read = Package::from_model(&package.to_model()).expect("it is understood");
+    assert_eq!(render(&read), render(&package));
+    let other = package.to_model().replace(MODEL, "kubewright.dev/package/v9");
+    let error = Package::from_model(&other).expect_err("it is of another form");
+    assert!(matches!(error, ModelError::Form { .. }), "{error}");
+}
+
+#[test]
+fn a_page_about_a_kind_has_every_field() {
+    let mut definition = definition("example.com");
+    let version = &mut definition.spec.versions[0];
+    let schema = version.schema.as_mut().and_then(|it| it.open_api_v3_schema.as_mut());
+    schema.expect("a schema").description = Some("An animal.".to_owned());
+    assert_eq!(
+        reference(&definition),
+        "\
+# Pet
+
+An animal.
+
+Objects are in a namespace. `kubectl get pets`.
+
+## `example.com/v1`
+
+Objects are stored in it.
+
+| field | type | | description |
+|---|---|---|---|
+| `spec` | object |  |  |
+
+### `spec`
+
+| field | type | | description |
+|---|---|---|---|
+| `legs` | integer | required, at least 2 |  |
+| `name` | string | required |  |
+| `nickname` | string |  |  |
+| `owners` | list of object | required, elements at least 1 |  |
+| `species` | string | required, one of `\"dog\"` `\"cat\"` |  |
+
+### `spec.owners[]`
+
+| field | type | | description |
+|---|---|---|---|
+| `since` | string (date-time) | required |  |
+
+"
+    );
 }

@@ -40,11 +40,11 @@ pub(super) fn configurations(package: &Package) -> Vec<Manifest> {
     // Mutating webhooks are called in the order in which they are configured, so it stays.
     let mutating = package.mutating.iter().cloned().map(|mut webhook| {
         webhook.client_config = called(package, &webhook.client_config);
-        json!(webhook)
+        only_at_service(json!(webhook))
     });
     let validating = package.validating.iter().cloned().map(|mut webhook| {
         webhook.client_config = called(package, &webhook.client_config);
-        json!(webhook)
+        only_at_service(json!(webhook))
     });
     let mutating = configuration(
         "MutatingWebhookConfiguration",
@@ -69,4 +69,10 @@ fn called(package: &Package, config: &WebhookClientConfig) -> WebhookClientConfi
         port: None,
     };
     WebhookClientConfig { service: Some(service), url: None, ca_bundle: None }
+}
+
+/// What a run on a laptop has left goes: a webhook is called at a Service or elsewhere, not both.
+fn only_at_service(mut webhook: Value) -> Value {
+    webhook["clientConfig"]["url"] = Value::Null;
+    webhook
 }

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{Certificates, Manifest, Package, Part, Watched, certificates};
+use crate::coordination::Coordination;
 
 pub(super) const PROBES_PORT: u16 = 8081;
 pub(super) const METRICS_PORT: u16 = 8443;
@@ -144,8 +145,10 @@ fn arguments(package: &Package) -> Vec<String> {
     let mut arguments = vec!["run".to_owned()];
     let metrics = if package.metrics { format!(":{METRICS_PORT}") } else { "0".to_owned() };
     arguments.push(format!("--metrics-bind-address={metrics}"));
-    if package.leader_election {
-        arguments.push("--leader-elect".to_owned());
+    match package.coordination {
+        Coordination::Leader => arguments.push("--leader-elect".to_owned()),
+        Coordination::Shards => arguments.push("--sharded".to_owned()),
+        Coordination::None => {}
     }
     arguments.push(format!("--health-probe-bind-address=:{PROBES_PORT}"));
     if let Watched::Namespaces(namespaces) = &package.watched {

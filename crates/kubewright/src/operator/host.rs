@@ -20,6 +20,7 @@ use crate::cache::Cache;
 use crate::certificate::{self, Current, Directory, SelfMade, Targets, Wanted};
 use crate::clock::Clock;
 use crate::controller::{Part, Surroundings};
+use crate::coordination::{Asked, Coordination};
 use crate::election::{self, BadTerms, Election, Terms};
 use crate::event::Recorder;
 use crate::manifest::Names;
@@ -30,6 +31,7 @@ use crate::serve::metrics::Pages;
 use crate::serve::probes::Probes;
 use crate::serve::{Access, Bind, BindError, Listener, Process};
 use crate::settings::Settings;
+use crate::shard::Ring;
 use crate::webhook::{
     self, InstallError, LocalError, Purpose, Registration, Server, Webhooks, install,
 };
@@ -68,8 +70,6 @@ pub enum ServeError {
     Install(#[from] InstallError),
     #[error(transparent)]
     Terms(#[from] BadTerms),
-    #[error("look into {0:?}: it can be one namespace, or all of them")]
-    Namespaces(Vec<String>),
     #[error("make a certificate for metrics")]
     Certificate(#[from] certificate::IssueError),
     #[error("show a certificate for metrics")]
@@ -89,10 +89,11 @@ impl Operator {
     /// # Errors
     /// If it cannot begin. What goes wrong later is told in logs, readiness and metrics.
     pub async fn serve(self, host: Host, shutdown: CancellationToken) -> Result<(), ServeError> {
-        let Operator { name, parts, webhooks, namespace, is_led, .. } = self;
+        let Operator { name, parts, webhooks, mut namespaces, coordination, .. } = self;
         let Host { client, clock, settings, namespace: home, surrounding, mut registry } = host;
-        if settings.namespaces.len() > 1 {
-            return Err(ServeError::Namespaces(settings.namespaces));
+        // What it was told when it was started counts, not what it was built for.
+        if !settings.namespaces.is_empty() {
+            namespaces = settings.namespaces.iter().cloned().collect();
         }
         let mut servers = Servers {
             tasks: JoinSet::new(),
@@ -109,7 +110,7 @@ impl Operator {
                 .await?;
         }
 
-        let (cache, run_cache) = Cache::new(client.clone());
+        let (cache, run_cache) = Cache::of_texts(client.clone());
         let (recorder, run_recorder) = Recorder::new(client.clone(), &name, clock.clone());
         let mut tasks = JoinSet::new();
         tasks.spawn(run_cache);
@@ -134,28 +135,42 @@ impl Operator {
             recorder,
             clock: clock.clone(),
             metrics,
-            namespace: namespace.or_else(|| settings.namespaces.first().cloned()),
+            namespaces,
+            ring: None,
             sync_max: settings.cache_sync_timeout,
         };
         let warm = warm(&parts, &around);
-        let is_led =
-            settings.leader_election.wanted.unwrap_or(is_led && surrounding == Surrounding::Pod);
-        info!(operator = name, is_led, "running");
+        let wanted = &settings.leader_election;
+        let asked = Asked { leader: wanted.wanted, shards: settings.sharded };
+        let coordination = coordination.under(asked, surrounding == Surrounding::Pod);
+        info!(operator = name, ?coordination, "running");
         let working = async {
-            if !is_led {
-                run_parts(&parts, &around, &shutdown).await;
-                return Ok(());
-            }
-            let wanted = &settings.leader_election;
             let terms =
                 Terms::new(wanted.lease_duration, wanted.renew_deadline, wanted.retry_period)?;
             let place = wanted.namespace.as_deref().unwrap_or(&home);
             let lease = wanted.name.as_deref().unwrap_or(&name);
-            let election =
-                Election::new(client.clone(), place, lease, &election::identity(), clock.clone())
-                    .terms(terms)
-                    .metrics(election_metrics);
-            let around = &around;
+            let (identity, around) = (election::identity(), &around);
+            match coordination {
+                Coordination::None => {
+                    run_parts(&parts, around, &shutdown).await;
+                    return Ok(());
+                }
+                Coordination::Shards => {
+                    let joined =
+                        Ring::join_with(client.clone(), place, lease, &identity, clock, terms);
+                    let (ring, member) = joined;
+                    let around = Surroundings { ring: Some(ring), ..around.clone() };
+                    tokio::join!(
+                        member.run(shutdown.clone()),
+                        run_parts(&parts, &around, &shutdown),
+                    );
+                    return Ok(());
+                }
+                Coordination::Leader => {}
+            }
+            let election = Election::new(client.clone(), place, lease, &identity, clock.clone())
+                .terms(terms)
+                .metrics(election_metrics);
             let led = election.run(shutdown.clone(), |leadership| {
                 let around = Surroundings { client: leadership.client().clone(), ..around.clone() };
                 let (parts, lost) = (Arc::clone(&parts), leadership.lost());
@@ -197,7 +212,7 @@ impl Servers {
         certificates: &Arc<certificate::Metrics>,
     ) -> Result<(), ServeError> {
         let Callee { name, home, client, clock } = callee;
-        let webhooks = Arc::new(webhooks);
+        let webhooks = Arc::new(webhooks.client(client.clone()));
         if surrounding == Surrounding::Beside && settings.webhooks.certificates.is_none() {
             let local = Server::local(Arc::clone(&webhooks), metrics, clock.now()).await?;
             let (server, place, trust) = local;

@@ -12,7 +12,7 @@ pub struct Cause {
     /// What told of it: `watch Pod`, `timer`.
     pub source: Arc<str>,
     /// The object it happened to, as `namespace/name`; empty if to none.
-    pub object: Box<str>,
+    pub object: Arc<str>,
     /// The version of that object; empty if unknown.
     pub revision: Box<str>,
 }
@@ -39,7 +39,11 @@ impl Causes {
         let is_known = |known: &Cause| known.source == cause.source && known.object == cause.object;
         match self.kept.iter().position(is_known) {
             Some(at) => self.kept[at] = cause,
-            None if self.kept.len() < KEPT_MAX => self.kept.push(cause),
+            None if self.kept.len() < KEPT_MAX => {
+                // Most keys have one, and there may be many keys.
+                self.kept.reserve_exact(1);
+                self.kept.push(cause);
+            }
             None => self.more += 1,
         }
     }

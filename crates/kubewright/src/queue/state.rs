@@ -2,19 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
-use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Add, Causes, Key, Outcome, Stats, Taken};
+use super::{Add, Causes, Key, Outcome, Pauses, Stats, Taken};
 
-const PAUSE_MIN: Duration = Duration::from_millis(5);
-const PAUSE_MAX: Duration = Duration::from_secs(1000);
-
-/// The pause after so many failures before the last one.
-pub(super) fn pause(failures: u32) -> Duration {
-    PAUSE_MIN.saturating_mul(2_u32.saturating_pow(failures)).min(PAUSE_MAX)
-}
+/// Room for so many keys is kept, whether they wait or not.
+const ROOMY: usize = 4096;
 
 pub(super) struct State<K> {
     /// All keys that wait. One that is busy too is in neither order below.
@@ -24,6 +18,7 @@ pub(super) struct State<K> {
     busy: HashMap<K, Instant>,
     /// How often in a row the work on a key has failed.
     failures: HashMap<K, u32>,
+    pauses: Pauses,
     arrivals: u64,
     adds: u64,
     retries: u64,
@@ -40,13 +35,14 @@ struct Waiting {
 }
 
 impl<K: Key> State<K> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(pauses: Pauses) -> Self {
         State {
             waiting: HashMap::new(),
             ready: BTreeSet::new(),
             delayed: BTreeSet::new(),
             busy: HashMap::new(),
             failures: HashMap::new(),
+            pauses,
             arrivals: 0,
             adds: 0,
             retries: 0,
@@ -73,6 +69,10 @@ impl<K: Key> State<K> {
         }
         let (_, _, key) = self.ready.pop_first()?;
         let waiting = self.waiting.remove(&key)?;
+        // All objects wait at the start, and hardly ever again at once.
+        if self.waiting.capacity() > ROOMY.max(self.waiting.len() * 8) {
+            self.waiting.shrink_to(self.waiting.len() * 2);
+        }
         self.busy.insert(key.clone(), now);
         Some(Taken {
             failures: self.failures.get(&key).copied().unwrap_or_default(),
@@ -97,7 +97,7 @@ impl<K: Key> State<K> {
             }
             Outcome::Failed | Outcome::Again => {
                 let failures = self.failures.entry(key.clone()).or_default();
-                let after = pause(*failures);
+                let after = self.pauses.after(*failures);
                 *failures = failures.saturating_add(1);
                 self.retries += 1;
                 Some(after)

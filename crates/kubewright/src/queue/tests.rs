@@ -3,7 +3,6 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use tokio::time::Instant;
 
-use super::state::pause;
 use super::*;
 
 fn seconds(count: u64) -> Duration {
@@ -85,11 +84,14 @@ async fn a_shorter_pause_does_not_lower_a_priority() {
 
 #[test]
 fn pauses_double_from_5_milliseconds_to_1000_seconds() {
+    let pause = |failures| Pauses::default().after(failures);
     assert_eq!(pause(0), Duration::from_millis(5));
     assert_eq!(pause(1), Duration::from_millis(10));
     assert_eq!(pause(17), Duration::from_millis(5 << 17));
     assert_eq!(pause(18), seconds(1000));
     assert_eq!(pause(u32::MAX), seconds(1000));
+    let pause = |failures| Pauses { min: seconds(1), max: seconds(300) }.after(failures);
+    assert_eq!([0, 1, 8, 9, u32::MAX].map(pause), [1, 2, 256, 300, 300].map(seconds));
 }
 
 #[tokio::test(start_paused = true)]

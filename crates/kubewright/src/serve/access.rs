@@ -27,8 +27,12 @@ const ALLOWED_TTL: Duration = Duration::from_secs(5 * 60);
 const DENIED_TTL: Duration = Duration::from_secs(30);
 /// Whoever sends made-up tokens must not fill the memory.
 const REMEMBERED_MAX: usize = 1024;
-/// How long the API server may take.
+/// How long the API server may take, with all attempts.
 const REVIEW_MAX: Duration = Duration::from_secs(10);
+/// How often it is asked if it cannot answer, and after which pause, as client-go has it.
+const ATTEMPTS_MAX: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(500);
+const PAUSE_FACTOR: f64 = 1.5;
 
 /// Asks the API server who may see a page.
 pub struct Access {
@@ -133,7 +137,21 @@ impl Access {
         K: serde::Serialize + serde::de::DeserializeOwned,
     {
         let (api, params): (Api<K>, _) = (Api::all(self.client.clone()), PostParams::default());
-        let asked = tokio::time::timeout(REVIEW_MAX, api.create(&params, review)).await;
+        let attempts = async {
+            let mut pause = PAUSE;
+            for _ in 1..ATTEMPTS_MAX {
+                match api.create(&params, review).await {
+                    Err(error) if may_pass(&error) => {
+                        debug!(kind = %K::kind(&()), %error, "a review is asked for again");
+                    }
+                    answer => return answer,
+                }
+                tokio::time::sleep(pause).await;
+                pause = pause.mul_f64(PAUSE_FACTOR);
+            }
+            api.create(&params, review).await
+        };
+        let asked = tokio::time::timeout(REVIEW_MAX, attempts).await;
         let error: &Error = match &asked {
             Ok(Ok(_)) => return asked.expect("it has answered").map_err(drop),
             Ok(Err(error)) => error,
@@ -164,6 +182,14 @@ impl Refused {
                 text(StatusCode::INTERNAL_SERVER_ERROR, "Authentication failed\n")
             }
         }
+    }
+}
+
+/// Whether another attempt may fare better.
+fn may_pass(error: &Error) -> bool {
+    match error {
+        Error::Api(status) => status.code == 429 || status.code >= 500,
+        _ => true,
     }
 }
 

@@ -27,13 +27,23 @@ pub enum BindError {
     /// It is not to: leave it out.
     #[error("serve {0}: it is to listen nowhere")]
     Nowhere(&'static str),
-    #[error("serve {name} at {bind}")]
+    #[error("serve {name} at {bind}{}", flag(name).map(|flag| format!(" ({flag} says where)")).unwrap_or_default())]
     Taken {
         name: &'static str,
         bind: Bind,
         #[source]
         source: io::Error,
     },
+}
+
+/// What moves a server of an operator elsewhere.
+fn flag(name: &str) -> Option<&'static str> {
+    match name {
+        "metrics" => Some("--metrics-bind-address"),
+        "probes" => Some("--health-probe-bind-address"),
+        "webhooks" => Some("--webhook-bind-address"),
+        _ => None,
+    }
 }
 
 impl Bind {

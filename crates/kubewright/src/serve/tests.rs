@@ -251,3 +251,12 @@ async fn who_has_asked_is_answered_though_the_server_ends() {
     assert_eq!(body, "goodbye");
     tasks.join_all().await;
 }
+
+#[tokio::test]
+async fn a_place_that_is_taken_is_told_with_the_flag_that_changes_it() {
+    let first = Listener::bind("metrics", &Bind::At(([127, 0, 0, 1], 0).into())).await;
+    let first = first.expect("a place");
+    let bind = Bind::At(first.address());
+    let taken = Listener::bind("metrics", &bind).await.err().expect("it is taken").to_string();
+    assert_eq!(taken, format!("serve metrics at {bind} (--metrics-bind-address says where)"));
+}

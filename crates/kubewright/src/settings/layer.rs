@@ -48,6 +48,9 @@ pub struct Layer {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     #[serde(deserialize_with = "duration_text")]
     pub leader_elect_retry_period: Option<Duration>,
+    /// Work on a share of the objects, and let other replicas work on theirs
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub sharded: Option<bool>,
     /// Where to serve metrics, `0` for nowhere [default: :8443]
     #[arg(long, value_name = "ADDRESS")]
     #[serde(deserialize_with = "text")]
@@ -115,6 +118,7 @@ impl Layer {
             leader_elect_lease_duration,
             leader_elect_renew_deadline,
             leader_elect_retry_period,
+            sharded,
             metrics_bind_address,
             metrics_secure,
             metrics_cert_path,

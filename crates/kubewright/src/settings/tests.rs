@@ -215,3 +215,13 @@ fn a_file_that_is_not_there_is_an_error() {
     let error = Settings::load(&flags, |_| None).expect_err("there is no file");
     assert_eq!(error.to_string(), "read /nowhere.yaml");
 }
+
+#[test]
+fn one_replica_works_or_all_of_them_do() {
+    let sharded = |flags: &[&str]| load("", &[], flags).map(|settings| settings.sharded);
+    assert_eq!(sharded(&[]).expect("settings"), None);
+    assert_eq!(sharded(&["--sharded"]).expect("settings"), Some(true));
+    assert_eq!(sharded(&["--sharded", "--leader-elect=false"]).expect("settings"), Some(true));
+    let refused = sharded(&["--sharded", "--leader-elect"]).expect_err("not both");
+    assert!(matches!(refused, SettingsError::Coordination), "{refused}");
+}

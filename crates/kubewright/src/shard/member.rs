@@ -238,11 +238,8 @@ struct Hints {
 
 impl Hints {
     fn follow(client: &Client, place: &Place) -> Self {
-        let scope = Scope {
-            namespace: Some(place.namespace.clone()),
-            labels: Some(format!("{RING}={}", place.ring)),
-            ..Scope::default()
-        };
+        let labels = Some(format!("{RING}={}", place.ring));
+        let scope = Scope { labels, ..Scope::within([&place.namespace]) };
         let (informer, run) = Informer::new(Source::new(client.clone(), (), scope));
         let changed = Arc::new(Notify::new());
         let tell = Arc::clone(&changed);

@@ -99,7 +99,7 @@ impl Denied {
     }
 }
 
-impl<E: StdError> From<E> for Denied {
+impl<E: StdError + 'static> From<E> for Denied {
     fn from(error: E) -> Self {
         Denied::new(chain(&error))
     }

@@ -61,13 +61,27 @@ pub async fn install(
     let params = PatchParams::apply(operator).force();
     if let Some(it) = mutating {
         let name = it.metadata.name.clone().unwrap_or_default();
-        set::<MutatingWebhookConfiguration>(client, &name, &Patch::Apply(it), &params).await?;
+        let patch = Patch::Apply(only_there(json!(it)));
+        set::<MutatingWebhookConfiguration>(client, &name, &patch, &params).await?;
     }
     if let Some(it) = validating {
         let name = it.metadata.name.clone().unwrap_or_default();
-        set::<ValidatingWebhookConfiguration>(client, &name, &Patch::Apply(it), &params).await?;
+        let patch = Patch::Apply(only_there(json!(it)));
+        set::<ValidatingWebhookConfiguration>(client, &name, &patch, &params).await?;
     }
     Ok(())
+}
+
+/// Has each webhook be called in one place only, whoever said another one before.
+fn only_there(mut configuration: Value) -> Value {
+    for webhook in configuration["webhooks"].as_array_mut().into_iter().flatten() {
+        if let Some(config) = webhook["clientConfig"].as_object_mut() {
+            for place in ["service", "url"] {
+                config.entry(place).or_insert(Value::Null);
+            }
+        }
+    }
+    configuration
 }
 
 fn annotations(trust: &Trust) -> Value {

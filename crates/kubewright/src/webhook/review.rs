@@ -4,9 +4,11 @@
 //! type of ours may not know.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use k8s_openapi::api::authentication::v1::UserInfo;
+use kube::Client;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -42,6 +44,8 @@ pub struct Review {
     pub options: Value,
     #[serde(skip)]
     notes: Mutex<Notes>,
+    #[serde(skip)]
+    client: Lent,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -69,6 +73,16 @@ pub enum Operation {
     Update,
     Delete,
     Connect,
+}
+
+/// A client that webhooks may use.
+#[derive(Default)]
+struct Lent(Option<Client>);
+
+impl fmt::Debug for Lent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Lent").field(&self.0.is_some()).finish()
+    }
 }
 
 /// What goes to the client, or into the audit log, along with the answer.
@@ -102,6 +116,20 @@ impl Review {
     /// Adds to the audit log. The server puts the name of the webhook before the key.
     pub fn annotate(&self, key: impl Into<String>, value: impl Into<String>) {
         self.notes().annotations.insert(key.into(), value.into());
+    }
+
+    /// A client of the cluster, with the operator's rights, for what must be looked up: the answer
+    /// waits for it, and so does whoever wants the change.
+    ///
+    /// # Errors
+    /// If the webhook is served by somebody who has none.
+    pub fn client(&self) -> Result<&Client, Denied> {
+        let missing = || Denied::internal("this webhook is served without a client of the cluster");
+        self.client.0.as_ref().ok_or_else(missing)
+    }
+
+    pub(super) fn serve(&mut self, client: Option<Client>) {
+        self.client = Lent(client);
     }
 
     /// The object as it would be.

@@ -26,13 +26,13 @@ use crate::Cluster;
 
 const CONFIGURATION: &str = "zoo-mutating-webhook-configuration";
 
-/// Marks ConfigMaps in the namespace `default`.
-fn webhooks() -> Arc<Webhooks> {
+/// Marks ConfigMaps in a namespace.
+fn webhooks(namespace: &str) -> Arc<Webhooks> {
     let marking = Webhook::defaulting(|it: &mut ConfigMap, _: &Review| {
         it.labels_mut().insert("marked".to_owned(), "yes".to_owned());
         Ok(())
     });
-    let label = ("kubernetes.io/metadata.name".to_owned(), "default".to_owned());
+    let label = ("kubernetes.io/metadata.name".to_owned(), namespace.to_owned());
     let labels = LabelSelector {
         match_labels: Some([label].into_iter().collect()),
         ..LabelSelector::default()
@@ -43,8 +43,9 @@ fn webhooks() -> Arc<Webhooks> {
 /// Somebody who keeps certificates of a process on this machine.
 fn keeper(client: Client, clock: Clock, lifetimes: Lifetimes) -> SelfMade {
     let wanted = Wanted { lifetimes, ..Wanted::for_localhost() };
-    let targets = Targets::of("zoo", webhooks().registrations());
-    SelfMade::new(client, ("default", "zoo-webhook-server-cert"), wanted, targets, clock)
+    let namespace = client.default_namespace().to_owned();
+    let targets = Targets::of("zoo", webhooks(&namespace).registrations());
+    SelfMade::new(client, (namespace.as_str(), "zoo-webhook-server-cert"), wanted, targets, clock)
 }
 
 fn usual(client: Client) -> SelfMade {
@@ -72,7 +73,7 @@ async fn told(cluster: &Cluster) -> Option<ByteString> {
 
 /// Has the cluster call webhooks of which it does not know whom to believe.
 async fn configure(cluster: &Cluster, place: &Place) {
-    let webhooks = webhooks();
+    let webhooks = webhooks(cluster.namespace());
     let registrations = webhooks.registrations();
     install(&cluster.client(), "zoo", registrations, place, &Trust::Later).await.expect("told");
 }
@@ -220,10 +221,13 @@ async fn what_cannot_be_renewed_is_shown_for_as_long_as_it_is_good() {
 
 /// Five minutes of an operator whose authorities last two and whose certificates last one, while
 /// objects are created that it must see. Certificates are backdated by five minutes, which is why
-/// clients whose time does not pass believe them.
+/// clients whose time does not pass believe them. On a cluster that was there before, the server
+/// takes a moment to hear whom to believe, and five minutes are enough for one authority to be
+/// followed by another.
 #[tokio::test]
 async fn certificates_are_replaced_while_requests_flow() {
-    let cluster = Cluster::start().await;
+    let cluster = Cluster::from_env().await;
+    let (until, expected) = if cluster.is_virtual() { (280, (3, 6)) } else { (130, (2, 3)) };
     let lifetimes = Lifetimes {
         authority: Duration::from_secs(120),
         serving: Duration::from_secs(60),
@@ -232,7 +236,8 @@ async fn certificates_are_replaced_while_requests_flow() {
     let (current, shutdown) = (Current::new(), CancellationToken::new());
     let metrics = Arc::new(Metrics::new(&mut Registry::default()));
     let bind = Bind::At((Ipv4Addr::LOCALHOST, 0).into());
-    let server = Server::bind(&bind, webhooks(), metrics, current.clone()).await.expect("a place");
+    let server = Server::bind(&bind, webhooks(cluster.namespace()), metrics, current.clone());
+    let server = server.await.expect("a place");
     configure(&cluster, &Place::Url(format!("https://{}", server.address()))).await;
     let mut tasks = JoinSet::new();
     tasks.spawn(server.run(shutdown.clone()));
@@ -243,6 +248,7 @@ async fn certificates_are_replaced_while_requests_flow() {
         keeper(cluster.client(), clock, lifetimes)
     };
     at(0).tend(&current).await.expect("kept");
+    tokio::time::sleep(cluster.lag()).await;
 
     let api: Api<ConfigMap> = Api::default_namespaced(cluster.client());
     let is_over = AtomicBool::new(false);
@@ -262,7 +268,7 @@ async fn certificates_are_replaced_while_requests_flow() {
     };
     let passing = async {
         let (mut authorities, mut certificates) = (Vec::new(), Vec::new());
-        for seconds in (10..=280).step_by(10) {
+        for seconds in (10..=until).step_by(10) {
             let mut keeper = at(seconds);
             // One who has just told everybody, and one who knows that.
             keeper.tend(&current).await.expect("kept");
@@ -270,6 +276,7 @@ async fn certificates_are_replaced_while_requests_flow() {
             let kept = kept(&cluster).await;
             authorities.push(kept.authority.certificate);
             certificates.push(current.certificate());
+            tokio::time::sleep(cluster.lag()).await;
             write().await;
         }
         is_over.store(true, Ordering::Relaxed);
@@ -279,7 +286,10 @@ async fn certificates_are_replaced_while_requests_flow() {
     };
     let (count, (authorities, certificates)) = tokio::join!(writing, passing);
     assert!(count > 0);
-    assert!(authorities >= 3 && certificates >= 6, "{authorities} and {certificates}");
+    let enough = authorities >= expected.0 && certificates >= expected.1;
+    assert!(enough, "{authorities} and {certificates}");
+    let configurations: Api<MutatingWebhookConfiguration> = Api::all(cluster.client());
+    configurations.delete(CONFIGURATION, &DeleteParams::default()).await.expect("deleted");
     shutdown.cancel();
     tasks.join_all().await;
     cluster.shutdown().await;

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kubewright::informer::{Informer, Object, Scope, Source};
 use kubewright::{Action, ControlLoop, Error, ObjectKey, Request, predicate};
 use serde_json::{Value, json};
@@ -20,11 +21,7 @@ fn informer<K: Object<DynamicType = ()>>(
     cluster: &Cluster,
     tasks: &mut JoinSet<()>,
 ) -> Informer<K> {
-    let scope = Scope {
-        namespace: Some("default".to_owned()),
-        labels: Some("app=test".to_owned()),
-        ..Scope::default()
-    };
+    let scope = Scope { labels: Some("app=test".to_owned()), ..Scope::within(["default"]) };
     let (informer, run) = Informer::new(Source::new(cluster.client(), (), scope));
     tasks.spawn(run);
     informer
@@ -52,14 +49,17 @@ fn config_maps(cluster: &Cluster) -> Api<ConfigMap> {
     Api::default_namespaced(cluster.client())
 }
 
-async fn create(cluster: &Cluster, name: &str) -> ConfigMap {
-    let object = object(name, json!({}));
+async fn create(cluster: &Cluster, name: impl AsRef<str>) -> ConfigMap {
+    let object = object(name.as_ref(), json!({}));
     config_maps(cluster).create(&PostParams::default(), &object).await.expect("created")
 }
 
-async fn set(cluster: &Cluster, name: &str, patch: Value) {
+async fn set(cluster: &Cluster, name: impl AsRef<str>, patch: Value) {
     let patch = Patch::Merge(patch);
-    config_maps(cluster).patch(name, &PatchParams::default(), &patch).await.expect("changed");
+    config_maps(cluster)
+        .patch(name.as_ref(), &PatchParams::default(), &patch)
+        .await
+        .expect("changed");
 }
 
 /// A controller of ConfigMaps whose reconciles are told of, and end as `judge` says.
@@ -198,9 +198,18 @@ struct Ledger {
     busy: BTreeSet<ObjectKey>,
 }
 
+/// How many are created or changed at the same time.
+const AT_ONCE: usize = 50;
+
+/// Two thousand, or as many as `KUBEWRIGHT_OBJECTS` says; `cargo xtask long` says ten thousand.
+fn objects() -> usize {
+    std::env::var("KUBEWRIGHT_OBJECTS")
+        .map_or(2_000, |count| count.parse().expect("KUBEWRIGHT_OBJECTS is a number"))
+}
+
 #[tokio::test(start_paused = true)]
 async fn every_object_is_reconciled_at_its_last_version_whatever_watches_do() {
-    const OBJECTS: usize = 300;
+    let objects = objects();
     let cluster = Cluster::start().await;
     let mut tasks = JoinSet::new();
     let informer = informer::<ConfigMap>(&cluster, &mut tasks);
@@ -226,13 +235,23 @@ async fn every_object_is_reconciled_at_its_last_version_whatever_watches_do() {
     tasks.spawn(async move { running.await.expect("its informers are ready") });
 
     let name = |number: usize| format!("object-{number}");
-    for number in 0..OBJECTS {
-        create(&cluster, &name(number)).await;
+    let numbers: Vec<usize> = (0..objects).collect();
+    for batch in numbers.chunks(AT_ONCE) {
+        join_all(batch.iter().map(|&number| create(&cluster, name(number)))).await;
     }
     for round in 0..6 {
         let held = (round % 2 == 0).then(|| cluster.faults().hold_watches());
-        for number in (round..OBJECTS).step_by(3) {
-            set(&cluster, &name(number), json!({"data": {"round": round.to_string()}})).await;
+        let changed: Vec<usize> = (round..objects).step_by(3).collect();
+        for (count, batch) in changed.chunks(AT_ONCE).enumerate() {
+            join_all(batch.iter().map(|&number| {
+                let patch = json!({"data": {"round": round.to_string()}});
+                set(&cluster, name(number), patch)
+            }))
+            .await;
+            // Also in the middle of it.
+            if count % 7 == 3 {
+                cluster.faults().cut_watches();
+            }
         }
         if round % 3 == 0 {
             let is_resumed = |request: &http::request::Parts| {
@@ -247,9 +266,12 @@ async fn every_object_is_reconciled_at_its_last_version_whatever_watches_do() {
     }
 
     let expected: BTreeMap<ObjectKey, Option<String>> = {
-        let list = config_maps(&cluster).list(&Default::default()).await.expect("a list");
-        let there = list.items.into_iter().filter(|it| it.metadata.labels.is_some());
-        let there = there.map(|it| (ObjectKey::of(&it.metadata), it.metadata.resource_version));
+        let labelled = ListParams::default().labels("app=test");
+        let list = config_maps(&cluster).list(&labelled).await.expect("a list");
+        let there = list
+            .items
+            .into_iter()
+            .map(|it| (ObjectKey::of(&it.metadata), it.metadata.resource_version));
         let gone = (0..6).map(|round| (ObjectKey::new(Some("default"), &name(round)), None));
         there.chain(gone).collect()
     };
@@ -258,8 +280,13 @@ async fn every_object_is_reconciled_at_its_last_version_whatever_watches_do() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    let agreed = tokio::time::timeout(Duration::from_secs(60), agreed).await;
+    let agreed = tokio::time::timeout(Duration::from_secs(600), agreed).await;
     assert!(agreed.is_ok(), "some object was not reconciled at its last version");
+    // What is kept is what the server has.
+    let kept = informer.list().expect("it is ready").into_iter();
+    let kept = kept.map(|it| (ObjectKey::of(&it.metadata), it.metadata.resource_version.clone()));
+    let there = expected.into_iter().filter(|(_, version)| version.is_some());
+    assert_eq!(kept.collect::<BTreeMap<_, _>>(), there.collect::<BTreeMap<_, _>>());
     shutdown.cancel();
     drop(informer);
     while tasks.join_next().await.is_some() {}

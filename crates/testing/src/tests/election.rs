@@ -8,8 +8,8 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt as _;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
-use kube::{Client, ResourceExt as _};
 use kubewright::Clock;
 use kubewright::election::{Election, Leadership, Refused, Status, refusal};
 use serde_json::json;
@@ -118,8 +118,8 @@ enum What {
 impl History {
     async fn follow(cluster: &Cluster, tasks: &mut JoinSet<()>) -> Self {
         let history = History::default();
-        let leases = watch_all::<Lease>(&cluster.client()).await;
-        let ledgers = watch_all::<ConfigMap>(&cluster.client()).await;
+        let leases = watch_all(&Api::<Lease>::default_namespaced(cluster.client())).await;
+        let ledgers = watch_all(&Api::<ConfigMap>::default_namespaced(cluster.client())).await;
         let notes = history.clone();
         tasks.spawn(leases.for_each(move |lease| {
             let holder = lease.spec.clone().unwrap_or_default().holder_identity;
@@ -183,12 +183,11 @@ impl History {
     }
 }
 
-async fn watch_all<K>(client: &Client) -> futures::stream::BoxStream<'static, K>
+/// Everything that is written to objects from now on.
+pub(super) async fn watch_all<K>(api: &Api<K>) -> futures::stream::BoxStream<'static, K>
 where
     K: kubewright::informer::Object + Clone + std::fmt::Debug,
-    K: kube::Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
 {
-    let api = Api::<K>::default_namespaced(client.clone());
     let list = api.list_metadata(&Default::default()).await.expect("listed");
     let version = list.metadata.resource_version.expect("a version");
     let params = WatchParams::default().timeout(290);

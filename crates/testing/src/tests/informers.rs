@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kubewright::ObjectKey;
 use kubewright::informer::{Informer, NotReady, Scope, Source, State};
@@ -17,8 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// An informer of the ConfigMaps in the namespace `default`.
 fn config_maps(cluster: &Cluster, tasks: &mut JoinSet<()>) -> Informer<ConfigMap> {
-    let scope = Scope { namespace: Some("default".to_owned()), ..Scope::default() };
-    let (informer, run) = Informer::new(Source::new(cluster.client(), (), scope));
+    let source = Source::new(cluster.client(), (), Scope::within(["default"]));
+    let (informer, run) = Informer::new(source);
     tasks.spawn(run);
     informer
 }
@@ -29,11 +29,10 @@ fn names(informer: &Informer<ConfigMap>) -> Vec<String> {
     names.filter(|name| name != "kube-root-ca.crt").collect()
 }
 
-async fn create(cluster: &Cluster, name: &str) -> String {
+async fn create(cluster: &Cluster, name: &str) -> ObjectMeta {
     let object = serde_json::from_value(json!({"metadata": {"name": name}})).expect("an object");
     let api: Api<ConfigMap> = Api::default_namespaced(cluster.client());
-    let created = api.create(&PostParams::default(), &object).await.expect("created");
-    created.metadata.resource_version.expect("a version")
+    api.create(&PostParams::default(), &object).await.expect("created").metadata
 }
 
 async fn delete(cluster: &Cluster, name: &str) {
@@ -46,8 +45,8 @@ async fn change(cluster: &Cluster, informer: &Informer<ConfigMap>, name: &str, v
     let api: Api<ConfigMap> = Api::default_namespaced(cluster.client());
     let patch = Patch::Merge(json!({"data": {"value": value}}));
     let changed = api.patch(name, &PatchParams::default(), &patch).await.expect("changed");
-    let version = changed.metadata.resource_version.expect("a version");
-    assert!(informer.caught_up(&version, PATIENCE).await, "it did not hear of {version}");
+    let changed = changed.metadata;
+    assert!(informer.caught_up(&changed, PATIENCE).await, "it did not hear of {changed:?}");
     let known = informer.get(&ObjectKey::new(Some("default"), name)).expect("it is ready");
     let data = known.and_then(|known| known.data.clone()).expect("it has data");
     assert_eq!(data["value"], value);
@@ -61,8 +60,8 @@ async fn an_informer_knows_what_is_there_and_what_comes() {
     let informer = config_maps(&cluster, &mut tasks);
     informer.synced(PATIENCE).await.expect("synced");
     assert_eq!(names(&informer), ["before"]);
-    let version = create(&cluster, "later").await;
-    assert!(informer.caught_up(&version, PATIENCE).await);
+    let later = create(&cluster, "later").await;
+    assert!(informer.caught_up(&later, PATIENCE).await);
     assert_eq!(names(&informer), ["before", "later"]);
     change(&cluster, &informer, "later", "1").await;
     cluster.shutdown().await;
@@ -159,5 +158,39 @@ async fn a_kind_that_comes_later_is_followed_from_then_on() {
     definitions.create(&PostParams::default(), &object).await.expect("defined");
     informer.synced(PATIENCE).await.expect("it looks again by itself");
     assert_eq!(informer.state(), State::Live);
+    cluster.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_may_not_be_read_hides_no_other() {
+    let cluster = Cluster::start().await;
+    create(&cluster, "there").await;
+    for object in [
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+               "metadata": {"name": "reader", "namespace": "default"},
+               "rules": [{"apiGroups": [""], "resources": ["configmaps"],
+                          "verbs": ["get", "list", "watch"]}]}),
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+               "metadata": {"name": "reader", "namespace": "default"},
+               "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role",
+                           "name": "reader"},
+               "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
+                             "name": "ada"}]}),
+    ] {
+        cluster.apply(&object).await;
+    }
+    let scope = Scope::within(["default", "kube-system"]);
+    let source = Source::<ConfigMap>::new(cluster.client_as("ada", &[]), (), scope);
+    let (informer, run) = Informer::new(source);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(run);
+    informer.synced(PATIENCE).await.expect_err("it may not read all");
+    let there = informer.list_in("default").expect("it may read this one");
+    assert!(there.iter().any(|it| it.metadata.name.as_deref() == Some("there")));
+    let why = informer.list().expect_err("it may not read all").to_string();
+    assert!(why.contains("in the namespace \"kube-system\""), "{why}");
+    let unwatched = informer.list_in("kube-public").expect_err("it is not looked at");
+    assert_eq!(unwatched.to_string(), "ConfigMap is not watched in namespace \"kube-public\"");
+    change(&cluster, &informer, "there", "1").await;
     cluster.shutdown().await;
 }

@@ -5,17 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::api::events::v1::Event as StoredEvent;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{CustomResource, CustomResourceExt as _};
 use kubewright::condition::Conditions as _;
+use kubewright::informer::{Change, Informer, Source};
 use kubewright::{Action, Context, Controller, Error, Event, Operator, Reconciler};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::{Cluster, Running};
 
@@ -207,6 +210,50 @@ async fn a_status_is_written_and_an_event_told_also_when_a_reconcile_fails() {
     site.end().await;
 }
 
+/// Labels what it greets, and says so.
+struct Labeller;
+
+impl Reconciler<Greeting> for Labeller {
+    async fn reconcile(&self, greeting: &mut Greeting, ctx: &Context) -> Result<Action, Error> {
+        let labels = greeting.metadata.labels.get_or_insert_default();
+        labels.insert("greeted".to_owned(), "yes".to_owned());
+        let status = greeting.status.get_or_insert_default();
+        status.conditions.set(ctx.condition("Ready", true, "Labelled", "it has its label"));
+        Ok(Action::Done)
+    }
+}
+
+/// A claim was seen that was bound and named no volume: its status had been written first.
+#[tokio::test(start_paused = true)]
+async fn a_status_is_written_after_what_it_tells_of() {
+    let mut site = Site::empty().await;
+    let labeller = Controller::new("labeller", Labeller);
+    let operator = Operator::new("labeller").kind::<Greeting>().controller(labeller);
+    site.running = Some(site.cluster.run(operator).await);
+    let (informer, run) = Informer::<Greeting>::new(Source::all(site.cluster.client()));
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let subscription = informer.subscribe(move |change| {
+        if let Change::Applied { object, .. } = change {
+            tell.send(Arc::clone(object)).expect("somebody listens");
+        }
+    });
+    let mut tasks = JoinSet::new();
+    tasks.spawn(run);
+    site.greet("Ada").await;
+    let ready = loop {
+        let greeting = told.recv().await.expect("a greeting");
+        if condition(&greeting, "True") {
+            break greeting;
+        }
+    };
+    assert_eq!(
+        ready.metadata.labels.as_ref().map(|labels| labels["greeted"].as_str()),
+        Some("yes")
+    );
+    drop((subscription, tasks));
+    site.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_controller_waits_for_its_definition() {
     let mut site = Site::empty().await;
@@ -281,5 +328,115 @@ async fn a_status_that_cannot_be_written_is_not_passed_over() {
     for _ in 0..3 {
         told.recv().await.expect("it is reconciled");
     }
+    site.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_of_some_namespaces_works_in_these_alone() {
+    let mut site = Site::empty().await;
+    let namespaces: Api<Namespace> = Api::all(site.cluster.client());
+    for name in ["lab", "shop", "elsewhere"] {
+        let namespace = serde_json::from_value(json!({"metadata": {"name": name}})).expect("one");
+        namespaces.create(&PostParams::default(), &namespace).await.expect("created");
+    }
+    // It has roles in these two only: to look at all of them would be refused.
+    let operator = site.operator().kind::<Greeting>().only_in(["shop", "lab"]);
+    site.running = Some(site.cluster.run(operator).await);
+    let greeting = Greeting::new("first", GreetingSpec { name: "Ada".to_owned() });
+    for namespace in ["elsewhere", "lab", "shop"] {
+        let greetings: Api<Greeting> = Api::namespaced(site.cluster.client(), namespace);
+        greetings.create(&PostParams::default(), &greeting).await.expect("created");
+    }
+    let is_ready = |greeting: Option<&Greeting>| greeting.is_some_and(|it| condition(it, "True"));
+    for namespace in ["lab", "shop"] {
+        site.cluster.eventually(Some(namespace), "first", is_ready).await;
+    }
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let greetings: Api<Greeting> = Api::namespaced(site.cluster.client(), "elsewhere");
+    assert_eq!(greetings.get("first").await.expect("it").metadata.finalizers, None);
+    site.end().await;
+}
+
+/// Tells which objects it is given.
+struct Teller(mpsc::UnboundedSender<String>);
+
+impl Reconciler<ConfigMap> for Teller {
+    async fn reconcile(&self, object: &mut ConfigMap, _: &Context) -> Result<Action, Error> {
+        let _ = self.0.send(object.metadata.name.clone().unwrap_or_default());
+        Ok(Action::Done)
+    }
+}
+
+/// A teller of ConfigMaps `a` and `b`, and what it told of them at first.
+async fn told_of(
+    adapt: impl FnOnce(Controller<ConfigMap, Teller>) -> Controller<ConfigMap, Teller>,
+) -> (Site, mpsc::UnboundedReceiver<String>) {
+    let mut site = Site::empty().await;
+    for name in ["a", "b"] {
+        let labels = json!({"metadata": {"name": name, "labels": {"app": "test"}}});
+        let object = serde_json::from_value(labels).expect("an object");
+        site.config_maps().create(&PostParams::default(), &object).await.expect("created");
+    }
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let controller = adapt(Controller::new("teller", Teller(tell)).labelled("app=test"));
+    site.running = Some(site.cluster.run(Operator::new("teller").controller(controller)).await);
+    let mut first = [told.recv().await.expect("one"), told.recv().await.expect("another")];
+    first.sort();
+    assert_eq!(first, ["a", "b"]);
+    (site, told)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timer_has_those_reconciled_that_are_due() {
+    let minute = Duration::from_secs(60);
+    let (site, mut told) = told_of(|controller| {
+        controller.timer("minutely", minute, |object| object.metadata.name.as_deref() == Some("b"))
+    })
+    .await;
+    let begun = Instant::now();
+    for _ in 0..3 {
+        assert_eq!(told.recv().await.as_deref(), Some("b"));
+    }
+    assert_eq!(begun.elapsed().as_secs(), 3 * 60);
+    site.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_has_those_reconciled_that_are_said_to_be_different() {
+    let answers = [
+        Some(vec![("a", 1), ("b", 1)]),
+        Some(vec![("a", 1), ("b", 2)]),
+        // An answer that fails says nothing of anybody.
+        None,
+        Some(vec![("a", 1), ("b", 2)]),
+        Some(vec![("b", 2)]),
+    ];
+    let asked = Arc::new(AtomicU32::new(0));
+    let asking = Arc::clone(&asked);
+    let minute = Duration::from_secs(60);
+    let (site, mut told) = told_of(|controller| {
+        controller.poll("elsewhere", minute, move || {
+            let at = asking.fetch_add(1, Ordering::SeqCst) as usize;
+            let answer = answers[at.min(answers.len() - 1)].clone();
+            async move {
+                let answer = answer.ok_or_else(|| Error::retry("nobody is there"))?.into_iter();
+                let key = |name| kubewright::ObjectKey::new(Some("default"), name);
+                Ok(answer.map(|(name, version)| (key(name), version)).collect())
+            }
+        })
+    })
+    .await;
+    let begun = Instant::now();
+    // The first answer may be news, whether or not it came after the objects.
+    while begun.elapsed() < Duration::from_secs(30) {
+        let soon = tokio::time::timeout(Duration::from_secs(30), told.recv());
+        if soon.await.is_err() {
+            break;
+        }
+    }
+    assert_eq!(told.recv().await.as_deref(), Some("b"));
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    assert_eq!(told.recv().await.as_deref(), Some("a"));
+    assert_eq!(asked.load(Ordering::SeqCst), 5);
     site.end().await;
 }

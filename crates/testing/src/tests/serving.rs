@@ -81,3 +81,15 @@ async fn what_the_server_said_holds_for_a_while() {
     assert_eq!(status(&pages, Some(&good)).await, 500);
     cluster.shutdown().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_cannot_answer_is_asked_again() {
+    let cluster = Cluster::start().await;
+    let good = format!("Bearer {}", token(&cluster, "prometheus").await);
+    allow(&cluster, "prometheus").await;
+    let pages = Pages::new(Arc::new(Registry::default()), Access::new(cluster.client()));
+    cluster.faults().answer(500, 2, |request| request.uri.path().contains("tokenreviews"));
+    cluster.faults().answer(429, 2, |request| request.uri.path().contains("accessreviews"));
+    assert_eq!(status(&pages, Some(&good)).await, 200);
+    cluster.shutdown().await;
+}

@@ -4,10 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, CustomResource, CustomResourceExt as _, ResourceExt as _};
+use kubewright::Operator;
+use kubewright::operator::{Host, Surrounding};
+use kubewright::serve::Bind;
+use kubewright::settings::Settings;
 use kubewright::webhook::{
     Cause, Change, Conversion, ConversionError, Denied, Metrics, Operation, Review, Server, Spoke,
     Webhook, Webhooks, install,
@@ -75,6 +80,9 @@ fn refusal<T: std::fmt::Debug>(result: Result<T, kube::Error>) -> (u16, String, 
 async fn objects_are_completed_and_judged_as_they_are_written() {
     let cluster = Cluster::start().await;
     let client = cluster.client();
+    // What is in every namespace is there, and nobody asks about it.
+    let is_there = |map: Option<&ConfigMap>| map.is_some();
+    cluster.eventually(Some("default"), "kube-root-ca.crt", is_there).await;
     let only_ours = || ("ours", "object.metadata.namespace == 'default'");
     let (name, expression) = only_ours();
     let webhooks = Webhooks::new()
@@ -262,5 +270,41 @@ async fn a_custom_resource_is_read_and_written_in_both_its_versions() {
         refused.2
     );
     site.end().await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_operator_of_webhooks_alone_serves_until_it_is_stopped() {
+    let cluster = Cluster::start().await;
+    let judge = |change: Change<'_, ConfigMap>, _: &Review| match change {
+        Change::Create(map) if map.name_any() == "bad" => Err(Denied::new("no")),
+        _ => Ok(Default::default()),
+    };
+    let operator = Operator::new("judge").webhook(Webhook::validating(judge)).without_leader();
+    let mut settings = Settings::default();
+    settings.metrics.bind = Bind::Nowhere;
+    settings.probes = Bind::Nowhere;
+    let host = Host {
+        client: cluster.client(),
+        clock: cluster.clock(),
+        settings,
+        namespace: "default".to_owned(),
+        surrounding: Surrounding::Beside,
+        registry: Registry::default(),
+    };
+    let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
+    tasks.spawn(operator.serve(host, shutdown.clone()));
+    let webhooks = "judge-validating-webhook-configuration";
+    let is_there = |it: Option<&ValidatingWebhookConfiguration>| it.is_some();
+    cluster.eventually(None, webhooks, is_there).await;
+    let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+    for _ in 0..3 {
+        let refused = maps.create(&PostParams::default(), &config_map("bad", &[])).await;
+        assert_eq!(refusal(refused).0, 403);
+    }
+    assert!(tasks.try_join_next().is_none(), "it has nothing else to do, and stays");
+    shutdown.cancel();
+    let ended = tasks.join_next().await.expect("it ends").expect("it does not panic");
+    ended.expect("it could be run");
     cluster.shutdown().await;
 }

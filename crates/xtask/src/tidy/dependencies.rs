@@ -28,6 +28,10 @@ const RULES: &[Rule] = &[
     Rule { name: "apiserver", ours: &["apimachinery", "store"], never: &["kube"] },
     // Clients of any server: what runs beside ours would run beside upstream's.
     Rule { name: "controllers", ours: &["apimachinery", "kubewright"], never: &["hyper"] },
+    // A client too; it runs containers, and knows neither who chose its pods nor where they are kept.
+    Rule { name: "node", ours: &["apimachinery", "kubewright"], never: &[] },
+    // A client of any server, alone or beside others.
+    Rule { name: "scheduler", ours: &["apimachinery", "kubewright"], never: &["hyper"] },
     // What operators are made of: for any server, so it knows none.
     Rule { name: "kubewright", ours: &["apimachinery", "derive"], never: &[] },
     // Runs inside the compiler.
@@ -35,23 +39,69 @@ const RULES: &[Rule] = &[
     // A server inside a test.
     Rule {
         name: "testing",
-        ours: &["apimachinery", "apiserver", "cluster", "kubewright"],
+        ours: &["apimachinery", "apiserver", "cluster", "kubewright", "node", "scheduler"],
         never: &[],
     },
     // Judges us from outside.
     Rule { name: JUDGE, ours: &[], never: &[] },
     // Starts fast, and says nothing circular.
     Rule { name: "xtask", ours: &[], never: NETWORK },
-    Rule { name: "bench", ours: &["apimachinery", "cluster", "store"], never: &[] },
+    Rule {
+        name: "bench",
+        ours: &["apimachinery", "cluster", "kubewright", "scheduler", "store"],
+        never: &[],
+    },
+    // Files, and images for registries: it speaks to no cluster.
+    Rule {
+        name: "project",
+        ours: &["apimachinery", "kubewright"],
+        never: &["kube", "reqwest", "tonic"],
+    },
     // Wiring: knows which parts there are, not how any works.
     Rule {
         name: "cluster",
-        ours: &["apimachinery", "apiserver", "controllers", "store"],
+        ours: &[
+            "apimachinery",
+            "apiserver",
+            "controllers",
+            "kubewright",
+            "node",
+            "scheduler",
+            "store",
+        ],
         never: &[],
     },
     // A client: only a server, and `bench`, open a store.
-    Rule { name: "cli", ours: &["apimachinery", "apiserver", "cluster"], never: &[] },
+    // The operators are what its demonstration shows.
+    Rule {
+        name: "cli",
+        ours: &[
+            "apimachinery",
+            "apiserver",
+            "at",
+            "clients",
+            "cluster",
+            "foo",
+            "kubewright",
+            "petstore",
+            "podpolicy",
+            "project",
+            "tenancy",
+            "webapp",
+            "wordpress",
+            "workloads",
+        ],
+        never: &[],
+    },
     // Operators know what any author does: the library, and a cluster for their tests.
+    Rule { name: "tenancy", ours: &["kubewright", "testing"], never: &[] },
+    Rule { name: "foo", ours: &["kubewright", "testing"], never: &[] },
+    Rule { name: "guestbook", ours: &["kubewright", "testing"], never: &[] },
+    Rule { name: "podpolicy", ours: &["kubewright", "testing"], never: &[] },
+    Rule { name: "webapp", ours: &["kubewright", "testing"], never: &[] },
+    Rule { name: "wordpress", ours: &["kubewright", "testing"], never: &[] },
+    Rule { name: "clients", ours: &["kubewright", "testing", "at"], never: &[] },
+    Rule { name: "workloads", ours: &["kubewright", "testing"], never: &[] },
     Rule { name: "at", ours: &["kubewright", "testing"], never: &[] },
     Rule { name: "petstore", ours: &["kubewright", "testing"], never: &[] },
 ];

@@ -2,26 +2,21 @@
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
-use std::io::IsTerminal as _;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::process::{ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::Extra;
 use super::assets::{self, program};
 use super::authority::{self, Authority, FRONT_PROXY, Pair};
-use super::process::{Component, dependent};
+use super::process::{Component, dependent, is_interrupted, pass_signals_on, run_command};
 
 /// Generous: a loaded machine with cold files.
 const START_MAX: Duration = Duration::from_secs(120);
@@ -36,12 +31,8 @@ const HOUSEKEEPING: &str = "namespace-controller,garbage-collector-controller,\
                             root-ca-certificate-publisher-controller,\
                             clusterrole-aggregation-controller,resourcequota-controller,\
                             persistentvolumeclaim-protection-controller,\
-                            persistentvolume-protection-controller";
-
-/// The signal that asked us to end; 0 while none did.
-static INTERRUPTED: AtomicI32 = AtomicI32::new(0);
-/// The process that signals are passed on to: positive for one process, negative for a group.
-static COMMAND: AtomicI32 = AtomicI32::new(0);
+                            persistentvolume-protection-controller,\
+                            validatingadmissionpolicy-status-controller";
 
 /// Runs `command` beside a fresh upstream; its exit code is ours. Whatever happens, nothing that
 /// was started here is left running.
@@ -56,7 +47,7 @@ pub fn run(with: &[Extra], command: &[OsString]) -> Result<ExitCode> {
         .context("make a folder")?;
     let mut cluster = Cluster::start(&assets, folder.path(), with)?;
     if let Err(error) = cluster.wait_until_ready() {
-        if INTERRUPTED.load(Ordering::SeqCst) == 0 {
+        if !is_interrupted() {
             cluster.print_logs();
         }
         return Err(error);
@@ -128,7 +119,7 @@ impl Cluster {
         let deadline = Instant::now() + START_MAX;
         for url in self.health.clone() {
             while !self.is_healthy(&url)? {
-                if INTERRUPTED.load(Ordering::SeqCst) != 0 {
+                if is_interrupted() {
                     bail!("interrupted while upstream started");
                 }
                 for component in &mut self.components {
@@ -166,28 +157,12 @@ impl Cluster {
             std::iter::once(self.assets.clone()).chain(std::env::split_paths(&path)),
         )
         .context("extend PATH")?;
-        let mut dependent: Command = dependent(&command[0])?;
-        dependent
-            .args(&command[1..])
-            .env("KUBECONFIG", &self.kubeconfig)
-            .env("KUBEWRIGHT_ETCD", &self.etcd_url)
-            .env("PATH", path);
-        // At a terminal the command must stay in the foreground group to read from it, and gets
-        // the terminal's signals itself. Elsewhere a group of its own lets us stop all of it.
-        let own_group = !std::io::stdin().is_terminal();
-        if own_group {
-            dependent.process_group(0);
-        }
-        let mut child = dependent.spawn().context("start the command")?;
-        let pid = Pid::from_child(&child).as_raw_pid();
-        COMMAND.store(if own_group { -pid } else { pid }, Ordering::SeqCst);
-        let status = child.wait().context("wait for the command")?;
-        COMMAND.store(0, Ordering::SeqCst);
-        if own_group {
-            super::process::kill_group(&child, Signal::KILL);
-        }
-        let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-        Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+        run_command(command, |command| {
+            command
+                .env("KUBECONFIG", &self.kubeconfig)
+                .env("KUBEWRIGHT_ETCD", &self.etcd_url)
+                .env("PATH", path);
+        })
     }
 
     fn print_logs(&self) {
@@ -204,30 +179,6 @@ impl Cluster {
         }
         Ok(())
     }
-}
-
-/// The first signal ends the command, and with it the run; the second ends us at once.
-fn pass_signals_on() -> Result<()> {
-    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])
-        .context("listen to signals")?;
-    thread::spawn(move || {
-        for number in signals.forever() {
-            if INTERRUPTED.swap(number, Ordering::SeqCst) != 0 {
-                std::process::exit(128 + number);
-            }
-            let target = COMMAND.load(Ordering::SeqCst);
-            let signal = if number == SIGINT { Signal::INT } else { Signal::TERM };
-            // That the command has ended already is what we want.
-            let _ = match Pid::from_raw(target.abs()) {
-                Some(group) if target < 0 => kill_process_group(group, signal),
-                // The terminal has told it already.
-                Some(_) if number == SIGINT => Ok(()),
-                Some(pid) => kill_process(pid, signal),
-                None => Ok(()),
-            };
-        }
-    });
-    Ok(())
 }
 
 impl Ports {
@@ -264,6 +215,7 @@ impl Secrets {
         let proxy = proxy_authority.proxy()?;
         let server = authority.server()?;
         let admin = authority.client("admin", "system:masters")?;
+        let kubelet_client = authority.client("kube-apiserver-kubelet-client", "system:masters")?;
         let token = authority::token()?;
         let (signing_key, verifying_key) = authority::token_key()?;
         let kubeconfig = folder.join("kubeconfig");
@@ -272,6 +224,8 @@ impl Secrets {
             ("ca.key", authority.pair.key.clone()),
             ("server.crt", server.certificate),
             ("server.key", server.key),
+            ("kubelet-client.crt", kubelet_client.certificate),
+            ("kubelet-client.key", kubelet_client.key),
             ("proxy-ca.crt", proxy_authority.pair.certificate),
             ("proxy.crt", proxy.certificate),
             ("proxy.key", proxy.key),
@@ -367,6 +321,10 @@ fn apiserver_arguments(ports: &Ports, etcd_url: &str, controllers: bool) -> Vec<
         "--requestheader-uid-headers=X-Remote-Uid".to_owned(),
         "--requestheader-group-headers=X-Remote-Group".to_owned(),
         "--requestheader-extra-headers-prefix=X-Remote-Extra-".to_owned(),
+        "--kubelet-client-certificate=kubelet-client.crt".to_owned(),
+        "--kubelet-client-key=kubelet-client.key".to_owned(),
+        // As kubeadm has it: names of nodes need not be known to this machine.
+        "--kubelet-preferred-address-types=InternalIP,ExternalIP,Hostname".to_owned(),
         "--token-auth-file=tokens.csv".to_owned(),
         "--authorization-mode=RBAC".to_owned(),
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),

@@ -24,8 +24,7 @@ struct Raw {
 impl Raw {
     fn start(cluster: &Cluster, tasks: &mut JoinSet<()>) -> Self {
         let (client, clock) = (cluster.client(), cluster.clock());
-        let namespace = Some(cluster.namespace().to_owned());
-        let scope = Scope { namespace, ..Scope::default() };
+        let scope = Scope::within([cluster.namespace()]);
         let (ats, run_ats) = Informer::new(Source::new(client.clone(), (), scope.clone()));
         let (pods, run_pods) = Informer::new(Source::new(client.clone(), (), scope));
         tasks.spawn(run_ats);

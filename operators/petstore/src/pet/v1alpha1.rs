@@ -6,7 +6,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{PetStatus, PetType};
+use super::{NAMELESS, PetStatus, PetType};
 
 /// Of what the format `date-time` takes, that which is a moment.
 const MOMENT: &str = r"^[0-8]\d{3}-.{8}:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$";
@@ -25,6 +25,7 @@ const MOMENT: &str = r"^[0-8]\d{3}-.{8}:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2
 #[kube(printcolumn = r#"{"name":"Age", "type":"date", "jsonPath":".metadata.creationTimestamp"}"#)]
 pub struct PetSpec {
     /// What the pet is called.
+    #[schemars(extend("x-kubernetes-validations" = [{"rule": "self != ''", "message": NAMELESS}]))]
     pub name: String,
     /// What it is.
     #[serde(rename = "type")]

@@ -14,7 +14,7 @@ use kubewright::webhook::{ConversionError, Spoke};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::{PetStatus, PetType, v1alpha1};
+use super::{NAMELESS, PetStatus, PetType, v1alpha1};
 
 /// The moment of a birthday that is not the beginning of a day.
 const BIRTHDAY: &str = "petstore.example.com/birthday";
@@ -33,6 +33,7 @@ const BIRTHDAY: &str = "petstore.example.com/birthday";
 #[kube(printcolumn = r#"{"name":"Age", "type":"date", "jsonPath":".metadata.creationTimestamp"}"#)]
 pub struct PetSpec {
     /// What the pet is called.
+    #[schemars(extend("x-kubernetes-validations" = [{"rule": "self != ''", "message": NAMELESS}]))]
     pub name: String,
     /// What it is.
     pub kind: PetType,

@@ -9,6 +9,9 @@ use jiff::Timestamp;
 
 use crate::proto::{BirthdayRange, Pet, PetType, SearchPetsRequest};
 
+/// What fits on a collar.
+const NAME_CHARS_MAX: usize = 100;
+
 /// Which pets are asked for. What is empty is not asked for.
 #[derive(Debug, Default)]
 pub(super) struct Filter {
@@ -57,6 +60,9 @@ impl Filter {
 pub(super) fn check(pet: &Pet) -> Result<(), String> {
     if pet.name.is_empty() {
         return Err("a pet has a name".to_owned());
+    }
+    if pet.name.chars().count() > NAME_CHARS_MAX {
+        return Err(format!("a pet's name has at most {NAME_CHARS_MAX} characters"));
     }
     check_type(pet.r#type)?;
     let birthday = pet.birthday.as_ref().ok_or("a pet has a birthday")?;

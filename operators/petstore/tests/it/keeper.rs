@@ -350,10 +350,11 @@ async fn a_pet_that_the_store_refuses_waits_for_a_change() {
     let site = Site::start().await;
     site.create("pet-sample1").await;
     site.stored("pet-sample1").await;
-    site.edit("pet-sample1", json!({"spec": {"name": ""}})).await;
+    // A rule that the store has, and the cluster does not know.
+    site.edit("pet-sample1", json!({"spec": {"name": "Thor".repeat(26)}})).await;
     let refused = site.told("pet-sample1", "False", "Refused").await;
     let message = ready(&refused).map(|ready| ready.message.as_str());
-    assert_eq!(message, Some("the store refuses it: a pet has a name"));
+    assert_eq!(message, Some("the store refuses it: a pet's name has at most 100 characters"));
     site.edit("pet-sample1", json!({"spec": {"name": "Thorbert"}})).await;
     site.stored("pet-sample1").await;
     assert_eq!(site.shop.names().await, ["Thorbert"]);
@@ -394,6 +395,45 @@ async fn a_birthday_that_is_accepted_is_understood() {
     check("2021-04-01T00:00:00.1234567891Z", false).await;
     check("9999-12-31T23:59:59Z", false).await;
     site.end().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_refused_with_what_to_do() {
+    let site = Site::start().await;
+    let sample = yaml(petstore::SAMPLES[0]).remove(0);
+    let check = async |change: serde_json::Value, told: &str| {
+        let refusal = site.cluster.refusal(&sample, change).await;
+        assert!(refusal.contains(told), "{refusal}");
+    };
+    let typo = json!({"spec": {"birthdate": "2021-04-01T00:00:00Z"}});
+    check(typo, r#"strict decoding error: unknown field "spec.birthdate""#).await;
+    check(json!({"spec": {"birthday": null}}), "spec.birthday: Required value").await;
+    let fish = r#"spec.type: Unsupported value: "fish": supported values: "dog", "cat", "bird""#;
+    check(json!({"spec": {"type": "fish"}}), fish).await;
+    let nameless = "must not be empty: say what the pet is called";
+    check(json!({"spec": {"name": ""}}), nameless).await;
+    let day = json!({"spec": {"birthday": "2021-04-01"}});
+    check(day, "spec.birthday in body must be of type date-time").await;
+    site.end().await;
+}
+
+/// The names that those who operate it look for, and its rights.
+#[test]
+fn its_manifests_are_named_as_the_original_and_give_its_rights() {
+    let store = "http://petstore.petstore-system.svc:6742".parse().expect("an address");
+    let manifests = petstore::keeper::package(&store).render().expect("manifests");
+    let of = |kind: &'static str| manifests.iter().filter(move |it| it.kind() == kind);
+    let deployment = &of("Deployment").next().expect("a Deployment").object;
+    assert_eq!(deployment["metadata"]["name"], "petstore-operator-controller-manager");
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["name"], "manager");
+    let rules: Vec<_> = of("ClusterRole")
+        .flat_map(|role| role.object["rules"].as_array().cloned().unwrap_or_default())
+        .flat_map(|rule| rule["resources"].as_array().cloned().unwrap_or_default())
+        .collect();
+    for resource in ["pets", "pets/status", "pets/finalizers"] {
+        assert!(rules.contains(&json!(resource)), "{resource} is not in {rules:?}");
+    }
 }
 
 #[tokio::test]

@@ -34,7 +34,12 @@ pub(in crate::cel) fn type_named(name: &str) -> Option<Type> {
     let is_object =
         name.strip_prefix(OBJECT).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     if is_object {
-        let object = Object { name: name.to_owned(), fields: BTreeMap::new(), is_open: true };
+        let object = Object {
+            name: name.to_owned(),
+            fields: BTreeMap::new(),
+            is_open: true,
+            is_hidden: false,
+        };
         return Some(Type::Object(Arc::new(object)));
     }
     (name == STEP).then(|| {

@@ -1,4 +1,5 @@
-// What a Go operator does with client-go, told in one line per step. Takes a kubeconfig.
+// What a Go operator does with client-go, told in one line per step. Takes a kubeconfig. With a
+// namespace, a name and an identity, it only stands for that Lease.
 //
 // Typed clients speak protobuf, as those of Kubernetes itself do; the others speak JSON.
 package main
@@ -44,6 +45,10 @@ func main() {
 		typed:    kubernetes.NewForConfigOrDie(protobuf),
 		dynamic:  dynamic.NewForConfigOrDie(config),
 		metadata: metadata.NewForConfigOrDie(metadata.ConfigFor(config)),
+	}
+	if len(os.Args) > 2 {
+		stand(c.typed, os.Args[2], os.Args[3], os.Args[4])
+		return
 	}
 	// Nothing here takes long; what never comes ends the program.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

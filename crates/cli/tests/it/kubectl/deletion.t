@@ -221,21 +221,21 @@ What happened.
   $ kubectl get events
   LAST SEEN  TYPE  REASON  OBJECT  MESSAGE
   <unknown>  Normal  Kept  configmap/orphan-child  it stays
-  319d  Warning  Worried  configmap/other  it went
+  <age>  Warning  Worried  configmap/other  it went
   $ kubectl get events -o wide
   LAST SEEN  TYPE  REASON  OBJECT  SUBOBJECT  SOURCE  MESSAGE  FIRST SEEN  COUNT  NAME
   <unknown>  Normal  Kept  configmap/orphan-child  me  it stays  <age>  3  held.1
-  319d  Warning  Worried  configmap/other  example.com/me, me-1  it went  <age>  1  held.2
+  <age>  Warning  Worried  configmap/other  example.com/me, me-1  it went  <age>  1  held.2
   $ kubectl events
   LAST SEEN  TYPE  REASON  OBJECT  MESSAGE
   <unknown> (x3 over <unknown>)  Normal  Kept  ConfigMap/orphan-child  it stays
-  319d  Warning  Worried  ConfigMap/other  it went
+  <age>  Warning  Worried  ConfigMap/other  it went
   $ kubectl events --for configmap/orphan-child
   LAST SEEN  TYPE  REASON  OBJECT  MESSAGE
   <unknown> (x3 over <unknown>)  Normal  Kept  ConfigMap/orphan-child  it stays
   $ kubectl events --types=Warning
   LAST SEEN  TYPE  REASON  OBJECT  MESSAGE
-  319d  Warning  Worried  ConfigMap/other  it went
+  <age>  Warning  Worried  ConfigMap/other  it went
   $ kubectl get events --field-selector involvedObject.name=other,type=Warning -o name
   event/held.2
   $ kubectl get events --field-selector reason=Kept -o jsonpath='{.items[0].message}{"\n"}'

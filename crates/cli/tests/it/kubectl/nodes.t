@@ -256,11 +256,11 @@ Machines, volumes, and what a cluster's owner does with them; nothing runs on th
   pod/bound patched
   $ kubectl get pod bound -o wide
   NAME  READY  STATUS  RESTARTS  AGE  IP  NODE  NOMINATED NODE  READINESS GATES
-  bound  1/1  Terminating  2 (319d ago)  <age>  10.1.0.7  one  <none>  <none>
+  bound  1/1  Terminating  2 (<age> ago)  <age>  10.1.0.7  one  <none>  <none>
   $ kubectl get pods
   NAME  READY  STATUS  RESTARTS  AGE
   bare  0/1  Pending  0  <age>
-  bound  1/1  Terminating  2 (319d ago)  <age>
+  bound  1/1  Terminating  2 (<age> ago)  <age>
   $ kubectl describe pod bound
   Name:  bound
   Namespace:  nodes

@@ -19,45 +19,51 @@ use serde_json::{Value, json};
 
 use super::*;
 
+/// How many watches an object is waited for.
+const WATCHES_MAX: usize = 1000;
+
 /// A client with all rights.
-fn client(cluster: &Cluster) -> Client {
+pub(super) fn client(cluster: &Cluster) -> Client {
     Client::new(cluster.server().as_user(User::new("admin", [MASTERS.to_owned()])), "default")
 }
 
-async fn start() -> (Cluster, Client) {
+pub(super) async fn start() -> (Cluster, Client) {
     let cluster = Cluster::start(config(Storage::Memory)).await.expect("started");
     let client = client(&cluster);
     (cluster, client)
 }
 
 /// Waits until the object of this name is as it should be, `None` being that it is not there.
-async fn until<K>(api: &Api<K>, name: &str, right: impl Fn(Option<&K>) -> bool)
+pub(super) async fn until<K>(api: &Api<K>, name: &str, right: impl Fn(Option<&K>) -> bool)
 where
     K: Resource + Clone + Debug + DeserializeOwned,
 {
     let field = format!("metadata.name={name}");
-    let list = api.list(&ListParams::default().fields(&field)).await.expect("listed");
-    if right(list.items.first()) {
-        return;
-    }
-    let version = list.metadata.resource_version.expect("a version");
     let parameters = WatchParams::default().fields(&field);
-    let mut events = pin!(api.watch(&parameters, &version).await.expect("watched"));
-    while let Some(event) = events.next().await {
-        let is_right = match event.expect("an event") {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) => right(Some(&object)),
-            WatchEvent::Deleted(_) => right(None),
-            WatchEvent::Bookmark(_) => false,
-            WatchEvent::Error(status) => panic!("{status:?}"),
-        };
-        if is_right {
+    // The server ends a watch after minutes, which pass at once where time is virtual.
+    for _ in 0..WATCHES_MAX {
+        let list = api.list(&ListParams::default().fields(&field)).await.expect("listed");
+        if right(list.items.first()) {
             return;
         }
+        let version = list.metadata.resource_version.expect("a version");
+        let mut events = pin!(api.watch(&parameters, &version).await.expect("watched"));
+        while let Some(event) = events.next().await {
+            let is_right = match event.expect("an event") {
+                WatchEvent::Added(object) | WatchEvent::Modified(object) => right(Some(&object)),
+                WatchEvent::Deleted(_) => right(None),
+                WatchEvent::Bookmark(_) => false,
+                WatchEvent::Error(status) => panic!("{status:?}"),
+            };
+            if is_right {
+                return;
+            }
+        }
     }
-    panic!("the watch ended");
+    panic!("it does not become right");
 }
 
-async fn create<K>(api: &Api<K>, object: Value) -> K
+pub(super) async fn create<K>(api: &Api<K>, object: Value) -> K
 where
     K: Resource + Clone + Debug + DeserializeOwned + serde::Serialize,
 {

@@ -35,6 +35,7 @@ async fn kube_works_in_memory() {
         listen: None,
         clock: Clock::System,
         controllers: kubewright_controllers::Names::all(),
+        nodes: None,
         audit: None,
         terms: Terms::default(),
     };
@@ -65,6 +66,7 @@ async fn kube_works_over_tls_with_the_kubeconfig_of_users() {
         listen: Some(listen),
         clock,
         controllers: kubewright_controllers::Names::all(),
+        nodes: None,
         audit: None,
         terms: Terms::default(),
     };

@@ -65,3 +65,23 @@ async fn an_endpoint_that_is_none_is_refused() {
     let error = start("greeter", "not a place").err().expect("it is refused");
     assert!(error.to_string().starts_with("send traces to \"not a place\": "), "{error}");
 }
+
+#[test]
+fn a_trace_goes_on_where_a_request_is_answered() {
+    use opentelemetry::trace::TraceContextExt as _;
+
+    let provider = SdkTracerProvider::builder().build();
+    let subscriber = Registry::default().with(Traces(provider).layer());
+    tracing::subscriber::with_default(subscriber, || {
+        let id = |span: &Span| span.context().span().span_context().trace_id();
+        let (asking, mut headers) = (info_span!("reconcile"), HeaderMap::new());
+        asking.in_scope(|| tell(&mut headers));
+        let told = headers["traceparent"].to_str().expect("a text");
+        assert!(told.contains(&id(&asking).to_string()), "{told}");
+        let (answering, alone) = (info_span!("grpc"), info_span!("grpc"));
+        follow(&answering, &headers);
+        follow(&alone, &HeaderMap::new());
+        assert_eq!(id(&answering), id(&asking));
+        assert_ne!(id(&alone), id(&asking));
+    });
+}

@@ -1,0 +1,159 @@
+//! `kubewright build` and `push`: images without a daemon.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use kubewright_project::image::program::{self, Linkage, Program};
+use kubewright_project::image::{
+    Contents, File, Image, Reference, archive, registry, surroundings,
+};
+
+#[derive(clap::Args)]
+pub(crate) struct BuildArgs {
+    /// What the image is called, such as registry.example.com/team/pets:1.2.3.
+    #[arg(long, short, value_name = "IMAGE")]
+    tag: Reference,
+    /// The folder of the operator's project.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    project: PathBuf,
+    /// Of several programs of the project, this one.
+    #[arg(long, value_name = "NAME")]
+    bin: Option<String>,
+    /// A static program that is built already, for which nothing is compiled.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["bin", "target"])]
+    binary: Option<PathBuf>,
+    /// What to build for [default: this machine, with musl if Rust has it].
+    #[arg(long, value_name = "TARGET")]
+    target: Option<String>,
+    /// Files of this machine and where they are in the image, such as certs.pem:etc/ssl/certs.pem.
+    #[arg(long, value_name = "FILE:PATH", value_parser = added)]
+    add: Vec<(PathBuf, String)>,
+    /// Take a program that needs others.
+    #[arg(long)]
+    allow_dynamic: bool,
+    /// Write the image to this file, for `docker load`, `ctr images import` and `kubewright push`
+    /// [default: dist/<name>.tar, unless it is pushed].
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Send it to the registry that its name says.
+    #[arg(long)]
+    push: bool,
+    /// Speak with the registry without TLS.
+    #[arg(long)]
+    plain_http: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct PushArgs {
+    /// A file that `kubewright build` has written.
+    archive: PathBuf,
+    /// Another name to send it under.
+    #[arg(long, short, value_name = "IMAGE")]
+    tag: Option<Reference>,
+    /// Speak with the registry without TLS.
+    #[arg(long)]
+    plain_http: bool,
+}
+
+/// `FILE:PATH`, from this machine into the image.
+fn added(text: &str) -> Result<(PathBuf, String), String> {
+    let (file, path) = text.rsplit_once(':').ok_or("say FILE:PATH")?;
+    let path = path.trim_start_matches('/');
+    if path.is_empty() || path.split('/').any(|part| part == "..") {
+        return Err("the path must be below the root of the image".to_owned());
+    }
+    Ok((PathBuf::from(file), path.to_owned()))
+}
+
+pub(crate) fn run(args: &BuildArgs) -> Result<ExitCode> {
+    let program = program(args)?;
+    let mut files = Vec::new();
+    for (file, path) in &args.add {
+        let bytes = fs::read(file).with_context(|| format!("read {}", file.display()))?;
+        files.push(File::new(path, 0o644, bytes));
+    }
+    let mut layers = vec![surroundings()];
+    layers.extend((!files.is_empty()).then_some(files));
+    layers.push(vec![File::new(&program.name, 0o555, program.bytes)]);
+    let image = Image::of(&Contents {
+        architecture: program.elf.architecture.to_owned(),
+        layers,
+        entrypoint: vec![format!("/{}", program.name)],
+        labels: vec![("org.opencontainers.image.version".to_owned(), args.tag.tag.clone())],
+    });
+    if args.push {
+        send(&image, &args.tag, args.plain_http)?;
+    }
+    if let Some(path) = output(args) {
+        let context = || format!("write {}", path.display());
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).with_context(context)?;
+        }
+        fs::write(&path, archive::write(&image, &args.tag)).with_context(context)?;
+        say!("{}", path.display());
+    }
+    say!("{}@{}", args.tag, image.manifest.digest);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn output(args: &BuildArgs) -> Option<PathBuf> {
+    let name = args.tag.repository.rsplit('/').next().unwrap_or_default();
+    let default = args.project.join("dist").join(format!("{name}.tar"));
+    args.output.clone().or((!args.push).then_some(default))
+}
+
+fn program(args: &BuildArgs) -> Result<Program> {
+    if let Some(binary) = &args.binary {
+        return Ok(program::read(binary, args.allow_dynamic)?);
+    }
+    let installed = program::installed_targets();
+    let linkage = Linkage::choose(args.target.as_deref(), &installed, std::env::consts::ARCH);
+    match &linkage {
+        Linkage::Musl { target } | Linkage::Given { target } => {
+            eprintln!("building for {target}");
+        }
+        Linkage::Gnu { target } => eprintln!(
+            "building for {target} with its C library linked in: Rust has no musl target here \
+             (`rustup target add {}-unknown-linux-musl` adds one)",
+            std::env::consts::ARCH
+        ),
+    }
+    let options = program::Options {
+        project: args.project.clone(),
+        bin: args.bin.clone(),
+        target: args.target.clone(),
+        allow_dynamic: args.allow_dynamic,
+    };
+    Ok(program::build(&options, &linkage)?)
+}
+
+pub(crate) fn push(args: &PushArgs) -> Result<ExitCode> {
+    let (image, name) = read(&args.archive)?;
+    let to = match (&args.tag, name) {
+        (Some(tag), _) => tag.clone(),
+        (None, Some(name)) => name.parse()?,
+        (None, None) => {
+            bail!("{} does not say what it is called: use --tag", args.archive.display())
+        }
+    };
+    send(&image, &to, args.plain_http)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(path: &Path) -> Result<(Image, Option<String>)> {
+    let bytes = fs::read(path).with_context(|| format!("read {}", path.display()))?;
+    archive::read(&bytes).with_context(|| format!("read the image in {}", path.display()))
+}
+
+fn send(image: &Image, to: &Reference, plain_http: bool) -> Result<()> {
+    let credentials = registry::credentials::noted(&to.registry);
+    let options = registry::Options { plain_http, credentials };
+    eprintln!("sending to {}", to.registry);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let pushed = runtime.block_on(registry::push(image, to, &options))?;
+    let (sent, there) = (pushed.blobs_sent, pushed.blobs_there);
+    eprintln!("{to} is there as {} ({sent} parts sent, {there} were there)", pushed.digest);
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! `kubewright image`: images for pods, from files and not from registries.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use jiff::Timestamp;
+use kubewright_cluster::home::DEFAULT_NAME;
+use kubewright_cluster::load_images;
+
+use crate::cluster::{home, parse_name};
+use crate::up::runtime;
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Give images to the container runtime of a cluster; nothing is pulled.
+    Load(LoadArgs),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct LoadArgs {
+    /// What `docker save` writes, or OCI's layout in a tar file, compressed by gzip or not; `-` is
+    /// standard input.
+    file: PathBuf,
+    #[arg(long, value_parser = parse_name, default_value = DEFAULT_NAME)]
+    name: String,
+}
+
+pub(crate) fn run(command: &Command) -> Result<ExitCode> {
+    match command {
+        Command::Load(args) => load(args),
+    }
+}
+
+fn load(args: &LoadArgs) -> Result<ExitCode> {
+    let found = home()?.find(&args.name)?;
+    let found = found.filter(|found| found.running).ok_or_else(|| {
+        let name = &args.name;
+        anyhow!("cluster {name:?} is not running: `kubewright clusters` lists those there are")
+    })?;
+    let Some(socket) = &found.record.cri else {
+        bail!(
+            "cluster {:?} has no container runtime to load images into: start it with `--node \
+             cri=SOCKET`",
+            args.name
+        )
+    };
+    let spool;
+    let path: &Path = match args.file.as_os_str() == "-" {
+        true => {
+            spool = receive()?;
+            spool.path()
+        }
+        false => &args.file,
+    };
+    // Only names when it is over, and for how long something may take it for unfinished.
+    let now = Timestamp::now();
+    for image in runtime()?.block_on(load_images(socket, path, now))? {
+        say!("loaded {image}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Things are looked up in archives, which is possible in files only.
+fn receive() -> Result<tempfile::NamedTempFile> {
+    let mut file = tempfile::NamedTempFile::new().context("make a file")?;
+    io::copy(&mut io::stdin().lock(), &mut file).context("read standard input")?;
+    file.flush().context("write a file")?;
+    Ok(file)
+}

@@ -1,0 +1,107 @@
+//! `kubewright import`: Rust types from definitions, in files or in a cluster.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::config::KubeConfigOptions;
+use kube::{Api, Client, Config};
+use kubewright_project::definition::{self, Source};
+use kubewright_project::import::{self, Options};
+
+#[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("from").required(true).multiple(true))]
+pub(crate) struct Args {
+    /// A file with CustomResourceDefinitions, of v1 or v1beta1; `-` for standard input.
+    #[arg(long, value_name = "FILE", group = "from")]
+    crd: Vec<PathBuf>,
+    /// A definition of the cluster that the kubeconfig leads to, such as `pets.example.com`.
+    #[arg(long, value_name = "NAME", group = "from")]
+    from_cluster: Vec<String>,
+    /// Only this version [default: all that are served, each in a module of its own].
+    #[arg(long, value_name = "VERSION")]
+    version: Vec<String>,
+    /// A file to write, or a folder for a file for each kind [default: standard output].
+    #[arg(long, short, value_name = "PATH")]
+    output: Option<PathBuf>,
+    /// Leave out what needs the library kubewright: types and clients need only kube.
+    #[arg(long)]
+    without_cache: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let mut sources = Vec::new();
+    for file in &args.crd {
+        sources.extend(definition::read(file)?);
+    }
+    if !args.from_cluster.is_empty() {
+        sources.extend(from_cluster(&args.from_cluster)?);
+    }
+    let options = Options { versions: args.version.clone(), cache: !args.without_cache };
+    let mut modules = Vec::new();
+    for source in &sources {
+        let text = import::generate(&source.definition, &options)
+            .with_context(|| format!("{}, line {}", source.file.display(), source.line))?;
+        modules.push((import::module_name(&source.definition), text));
+    }
+    write(args.output.as_deref(), &modules)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(output: Option<&Path>, modules: &[(String, String)]) -> Result<()> {
+    let is_file = output.is_some_and(|path| path.extension().is_some_and(|end| end == "rs"));
+    match (output, modules) {
+        (None, [(_, text)]) => say!("{}", text.trim_end()),
+        (Some(path), [(_, text)]) if is_file => replace(path, text)?,
+        (Some(folder), modules) if !is_file => {
+            for (name, text) in modules {
+                let same = modules.iter().filter(|(other, _)| other == name).count();
+                if same > 1 {
+                    bail!(
+                        "{same} definitions are of the kind {name}: import them into folders of their own"
+                    );
+                }
+                replace(&folder.join(format!("{name}.rs")), text)?;
+            }
+        }
+        _ => bail!(
+            "there are {} definitions, and a file is for one: name a folder with --output",
+            modules.len()
+        ),
+    }
+    Ok(())
+}
+
+fn replace(path: &Path, text: &str) -> Result<()> {
+    let context = || format!("write {}", path.display());
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(context)?;
+    }
+    fs::write(path, text).with_context(context)?;
+    eprintln!("wrote {}", path.display());
+    Ok(())
+}
+
+fn from_cluster(names: &[String]) -> Result<Vec<Source>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let config = Config::from_kubeconfig(&KubeConfigOptions::default()).await;
+        let config = config.context("find a cluster: is there a kubeconfig?")?;
+        let url = config.cluster_url.to_string();
+        let client = Client::try_from(config).context("connect to the cluster")?;
+        let definitions: Api<CustomResourceDefinition> = Api::all(client);
+        let mut sources = Vec::new();
+        for name in names {
+            let found = definitions.get(name).await;
+            let found = found.with_context(|| {
+                format!("read the definition {name} at {url}: `kubectl get crds` lists them")
+            })?;
+            let mut definition = serde_json::to_value(&found).context("read a definition")?;
+            definition["apiVersion"] = "apiextensions.k8s.io/v1".into();
+            sources.push(Source { file: url.clone().into(), line: 1, definition });
+        }
+        Ok(sources)
+    })
+}

@@ -1,0 +1,95 @@
+//! The life of an operator project: `init`, `create`, `delete`, `upgrade`, and what builds, runs
+//! and installs it.
+
+pub(crate) mod cargo;
+pub(crate) mod create;
+pub(crate) mod dev;
+pub(crate) mod install;
+pub(crate) mod objects;
+pub(crate) mod run;
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use kubewright_project::{Plan, Project, apply, recover};
+use serde_json::json;
+
+use crate::cluster::Output;
+
+/// Which project is meant.
+#[derive(clap::Args)]
+pub(crate) struct Which {
+    /// A folder of the project.
+    #[arg(long = "project", value_name = "DIR", default_value = ".")]
+    folder: PathBuf,
+}
+
+impl Which {
+    /// The project, after what a command that was killed has begun is finished.
+    pub(crate) fn open(&self) -> Result<Project> {
+        let folder = std::path::absolute(&self.folder).context("find the project")?;
+        let project = Project::find(&folder)?;
+        finish(&project.root)?;
+        Ok(project)
+    }
+}
+
+/// How files are changed.
+#[derive(clap::Args)]
+pub(crate) struct How {
+    /// Print what would change as a diff, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Output,
+}
+
+impl How {
+    /// Makes the changes of a plan and tells of them, or only tells.
+    fn carry_out(&self, root: &Path, plan: &Plan) -> Result<ExitCode> {
+        if !self.dry_run {
+            apply(root, plan)?;
+        }
+        let changes = plan.changes.iter();
+        match self.output {
+            Output::Json => {
+                let changes = changes.map(|it| json!({"change": it.verb(), "path": it.path}));
+                let changes: Vec<_> = changes.collect();
+                say!("{}", json!({"changes": changes, "dryRun": self.dry_run}));
+            }
+            Output::Text if self.dry_run => {
+                let _ = io::stdout().write_all(plan.diff().as_bytes());
+            }
+            Output::Text if plan.is_empty() => say!("nothing to change: it is so already"),
+            Output::Text => changes.for_each(|it| say!("{:<6} {}", it.verb(), it.path.display())),
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn finish(root: &Path) -> Result<()> {
+    if recover(root)? {
+        eprintln!("finished what an interrupted command had begun");
+    }
+    Ok(())
+}
+
+/// Asks a person; none if there is none.
+fn ask(question: &str) -> Result<Option<bool>> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Ok(None);
+    }
+    loop {
+        eprint!("{question} [y/n] ");
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer).context("read the answer")?;
+        match answer.trim().to_lowercase().as_str() {
+            "y" | "yes" => return Ok(Some(true)),
+            "n" | "no" => return Ok(Some(false)),
+            "" => return Ok(None),
+            _ => {}
+        }
+    }
+}

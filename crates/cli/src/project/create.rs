@@ -1,0 +1,319 @@
+//! `init`, `create`, `delete` and `upgrade`: what changes the files of a project.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use clap::{Subcommand, ValueEnum};
+use kubewright_project::scaffold::{self, Hooks, Init, Library, License, NewApi, OldApi};
+use kubewright_project::upgrade;
+
+use super::{How, Which, ask, finish};
+
+#[derive(clap::Args)]
+pub(crate) struct InitArgs {
+    /// The folder of the project; it need not exist.
+    #[arg(default_value = ".")]
+    folder: PathBuf,
+    /// What the groups of its kinds end with, as `my.domain`.
+    #[arg(long)]
+    domain: String,
+    /// Of the operator; without it, the folder's.
+    #[arg(long)]
+    name: Option<String>,
+    /// The URL of its sources.
+    #[arg(long, value_name = "URL")]
+    repo: Option<String>,
+    #[arg(long, value_enum, default_value_t = LicenseArg::None)]
+    license: LicenseArg,
+    /// Who holds the rights.
+    #[arg(long)]
+    owner: Option<String>,
+    /// Install it for the namespace that it runs in, with no rights elsewhere.
+    #[arg(long)]
+    namespaced: bool,
+    #[command(flatten)]
+    library: LibraryArgs,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Where the crates of Kubewright come from.
+#[derive(clap::Args)]
+pub(crate) struct LibraryArgs {
+    /// The version of the library; without it, this command's.
+    #[arg(long, value_name = "VERSION")]
+    kubewright_version: Option<String>,
+    /// The library of a checkout of Kubewright.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kubewright_version", "kubewright_git"])]
+    kubewright_path: Option<PathBuf>,
+    /// The library of a repository.
+    #[arg(long, value_name = "URL", conflicts_with = "kubewright_version")]
+    kubewright_git: Option<String>,
+    /// The commit or tag there.
+    #[arg(long, value_name = "REV", requires = "kubewright_git")]
+    kubewright_rev: Option<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LicenseArg {
+    #[value(alias = "apache-2.0")]
+    Apache2,
+    Mit,
+    None,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Create {
+    /// Add a kind, a version of one, or its controller.
+    Api(CreateApi),
+    /// Add webhooks of a kind.
+    Webhook(CreateWebhook),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Delete {
+    /// Take away a version of a kind; with the last one its controller goes, too.
+    Api(DeleteApi),
+    /// Take away webhooks of a kind.
+    Webhook(DeleteWebhook),
+}
+
+/// A version of a kind.
+#[derive(clap::Args)]
+struct Subject {
+    /// The group of the kind, without the project's domain.
+    #[arg(long, default_value = "")]
+    group: String,
+    /// As `v1` or `v1alpha1`.
+    #[arg(long)]
+    version: String,
+    /// As `Guestbook`.
+    #[arg(long)]
+    kind: String,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct CreateApi {
+    #[command(flatten)]
+    subject: Subject,
+    /// What the API calls several of them; without it, what follows from the kind.
+    #[arg(long)]
+    plural: Option<String>,
+    /// Its objects are in no namespace.
+    #[arg(long)]
+    cluster_scoped: bool,
+    /// Define the kind.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    resource: Option<bool>,
+    /// Add a controller.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    controller: Option<bool>,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(clap::Args)]
+struct HookArgs {
+    #[command(flatten)]
+    subject: Subject,
+    /// The one that completes objects.
+    #[arg(long)]
+    defaulting: bool,
+    /// The one that judges them.
+    #[arg(long, alias = "validation")]
+    programmatic_validation: bool,
+    /// The one that converts versions, of which `--version` is the hub.
+    #[arg(long)]
+    conversion: bool,
+    /// A version to be converted; without it, all but the hub.
+    #[arg(long, value_name = "VERSION", value_delimiter = ',', requires = "conversion")]
+    spoke: Vec<String>,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct CreateWebhook {
+    #[command(flatten)]
+    hooks: HookArgs,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct DeleteApi {
+    #[command(flatten)]
+    subject: Subject,
+    /// Also what was changed since it was created.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct DeleteWebhook {
+    #[command(flatten)]
+    hooks: HookArgs,
+    /// Also what was changed since it was created.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct UpgradeArgs {
+    #[command(flatten)]
+    library: LibraryArgs,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    how: How,
+}
+
+pub(crate) fn init(args: &InitArgs) -> Result<ExitCode> {
+    let root = std::path::absolute(&args.folder).context("find the folder")?;
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => {
+            let name = root.file_name().and_then(|name| name.to_str());
+            name.context("name the project after its folder: give --name instead")?.to_owned()
+        }
+    };
+    finish(&root)?;
+    let wanted = Init {
+        name,
+        domain: args.domain.clone(),
+        repository: args.repo.clone(),
+        license: match args.license {
+            LicenseArg::Apache2 => License::Apache2,
+            LicenseArg::Mit => License::Mit,
+            LicenseArg::None => License::None,
+        },
+        owner: args.owner.clone(),
+        namespaced: args.namespaced,
+        library: args.library.library(&args.folder)?,
+    };
+    let plan = scaffold::init(&root, &wanted)?;
+    if !args.how.dry_run {
+        std::fs::create_dir_all(&root).with_context(|| format!("make {}", root.display()))?;
+    }
+    let code = args.how.carry_out(&root, &plan)?;
+    if !plan.is_empty() && !args.how.dry_run {
+        eprintln!("`cargo test` runs its tests, `kubewright create api` adds a kind");
+    }
+    Ok(code)
+}
+
+pub(crate) fn create(args: &Create) -> Result<ExitCode> {
+    match args {
+        Create::Api(args) => {
+            let project = args.which.open()?;
+            let Subject { group, version, kind } = &args.subject;
+            let (resource, controller) = wanted_parts(args)?;
+            let wanted = NewApi {
+                group: group.clone(),
+                version: version.clone(),
+                kind: kind.clone(),
+                plural: args.plural.clone(),
+                namespaced: !args.cluster_scoped,
+                resource,
+                controller,
+            };
+            let plan = scaffold::create_api(&project, &wanted)?;
+            args.how.carry_out(&project.root, &plan)
+        }
+        Create::Webhook(args) => {
+            let project = args.which.open()?;
+            let plan = scaffold::create_webhook(&project, &args.hooks.hooks())?;
+            args.how.carry_out(&project.root, &plan)
+        }
+    }
+}
+
+pub(crate) fn delete(args: &Delete) -> Result<ExitCode> {
+    match args {
+        Delete::Api(args) => {
+            let project = args.which.open()?;
+            let Subject { group, version, kind } = &args.subject;
+            let (group, version, kind) = (group.clone(), version.clone(), kind.clone());
+            let unwanted = OldApi { group, version, kind, force: args.force };
+            let plan = scaffold::delete_api(&project, &unwanted)?;
+            args.how.carry_out(&project.root, &plan)
+        }
+        Delete::Webhook(args) => {
+            let project = args.which.open()?;
+            let plan = scaffold::delete_webhook(&project, &args.hooks.hooks(), args.force)?;
+            args.how.carry_out(&project.root, &plan)
+        }
+    }
+}
+
+pub(crate) fn change_library(args: &UpgradeArgs) -> Result<ExitCode> {
+    let project = args.which.open()?;
+    let library = args.library.library(&args.which.folder)?;
+    let plan = upgrade(&project, &library)?;
+    args.how.carry_out(&project.root, &plan)
+}
+
+/// What is to be created; a person is asked who has said nothing.
+fn wanted_parts(args: &CreateApi) -> Result<(bool, bool)> {
+    if args.resource.is_some() || args.controller.is_some() {
+        return Ok((args.resource.unwrap_or(false), args.controller.unwrap_or(false)));
+    }
+    let kind = &args.subject.kind;
+    let resource = ask(&format!("Define the kind {kind} here?"))?;
+    let controller = match resource {
+        Some(_) => ask(&format!("Add a controller for {kind}?"))?,
+        None => None,
+    };
+    match (resource, controller) {
+        (Some(resource), Some(controller)) => Ok((resource, controller)),
+        _ => bail!("say what to create: --resource, --controller, or both"),
+    }
+}
+
+impl HookArgs {
+    fn hooks(&self) -> Hooks {
+        let Subject { group, version, kind } = &self.subject;
+        Hooks {
+            group: group.clone(),
+            version: version.clone(),
+            kind: kind.clone(),
+            defaulting: self.defaulting,
+            validation: self.programmatic_validation,
+            conversion: self.conversion,
+            spokes: self.spoke.clone(),
+        }
+    }
+}
+
+impl LibraryArgs {
+    /// For a project in `folder`.
+    fn library(&self, folder: &Path) -> Result<Library> {
+        if let Some(url) = &self.kubewright_git {
+            return Ok(Library::Git { url: url.clone(), revision: self.kubewright_rev.clone() });
+        }
+        let Some(path) = &self.kubewright_path else {
+            let version = self.kubewright_version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
+            return Ok(Library::Version(version.to_owned()));
+        };
+        let crates = path.join("crates");
+        if !crates.join("kubewright").join("Cargo.toml").is_file() {
+            bail!("--kubewright-path {}: is no checkout of Kubewright", path.display());
+        }
+        // A manifest's paths are seen from its own folder.
+        match folder == Path::new(".") {
+            true => Ok(Library::Path(crates)),
+            false => Ok(Library::Path(std::path::absolute(crates).context("find the library")?)),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Objects of a rendered operator, brought into a cluster or taken away.
+
+use anyhow::{Context as _, Result, anyhow};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
+use kube::core::{GroupVersionKind, TypeMeta};
+use kube::discovery::{self, Scope};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Client, Error};
+use kubewright_apimachinery::yaml;
+use serde_json::Value;
+
+/// Who applies them.
+const MANAGER: &str = "kubewright";
+const DEFINITION: &str = "CustomResourceDefinition";
+
+/// What becomes of an object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Applied,
+    Deleted,
+    /// It was gone already, or its kind was.
+    Absent,
+}
+
+/// The objects of a stream of YAML.
+pub(crate) fn parse(stream: &str) -> Result<Vec<Value>> {
+    let documents = yaml::documents(stream).context("split the manifests")?;
+    let decode = |text: &str| match yaml::decode(text) {
+        Ok(decoded) => Ok(decoded.value),
+        Err(error) => Err(anyhow!("{error}")),
+    };
+    let objects: Result<Vec<Value>> = documents.into_iter().map(decode).collect();
+    Ok(objects.context("read the manifests")?.into_iter().filter(|it| !it.is_null()).collect())
+}
+
+/// What people call an object.
+pub(crate) fn title(object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    format!("{} {}", text(&object["kind"]), text(&object["metadata"]["name"]))
+}
+
+/// Applies an object; a definition is then waited for.
+///
+/// With `force`, fields that others have set are taken from them.
+pub(crate) async fn apply(client: &Client, object: &Value, force: bool) -> Result<Outcome> {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let api = api(client, object).await?.with_context(|| format!("find out what {name} is"))?;
+    let params = PatchParams { force, ..PatchParams::apply(MANAGER) };
+    let applied = api.patch(name, &params, &Patch::Apply(object)).await;
+    applied.with_context(|| format!("apply {}", title(object)))?;
+    if object["kind"] == DEFINITION {
+        let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+        let served = await_condition(definitions, name, conditions::is_crd_established());
+        served.await.with_context(|| format!("wait until {name} is served"))?;
+    }
+    Ok(Outcome::Applied)
+}
+
+/// Deletes an object, and does not wait for its end.
+pub(crate) async fn delete(client: &Client, object: &Value) -> Result<Outcome> {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let Some(api) = api(client, object).await? else { return Ok(Outcome::Absent) };
+    match api.delete(name, &DeleteParams::default()).await {
+        Ok(_) => Ok(Outcome::Deleted),
+        Err(Error::Api(status)) if status.is_not_found() => Ok(Outcome::Absent),
+        Err(error) => Err(error).with_context(|| format!("delete {}", title(object))),
+    }
+}
+
+/// Where objects like this one are; none if the cluster knows no such kind.
+async fn api(client: &Client, object: &Value) -> Result<Option<Api<DynamicObject>>> {
+    let types: TypeMeta = serde_json::from_value(object.clone()).context("read its kind")?;
+    let gvk = GroupVersionKind::try_from(&types).context("read its version")?;
+    // What a kind is called in paths is its author's choice.
+    let (resource, scope) = match discovery::pinned_kind(client, &gvk).await {
+        Ok((resource, capabilities)) => (resource, capabilities.scope),
+        Err(Error::Api(status)) if status.is_not_found() => return Ok(None),
+        Err(Error::Discovery(_)) => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("find the kind {}", gvk.kind)),
+    };
+    Ok(Some(match (scope, object["metadata"]["namespace"].as_str()) {
+        (Scope::Cluster, _) => Api::all_with(client.clone(), &resource),
+        (Scope::Namespaced, Some(namespace)) => {
+            Api::namespaced_with(client.clone(), namespace, &resource)
+        }
+        (Scope::Namespaced, None) => Api::default_namespaced_with(client.clone(), &resource),
+    }))
+}

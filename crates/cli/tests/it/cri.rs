@@ -1,0 +1,457 @@
+//! Real containers: a containerd of this machine under a cluster of ours, and kubectl unchanged.
+//!
+//! `cargo xtask containerd -- cargo test -p kubewright-cli --test it cri` has one; where there is
+//! none, these tests skip. Images are made here of a static busybox and loaded from files.
+
+mod image;
+mod operators;
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::User;
+use crate::transcript::kubectl;
+
+/// The socket of a containerd that tests may use.
+const VARIABLE: &str = "KUBEWRIGHT_CRI";
+/// Nothing that is waited for takes that long.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Two clusters on one machine would be in each other's way: addresses of Services are the machine's.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A cluster with containers, for one test.
+struct Site {
+    user: User,
+    kubectl: std::path::PathBuf,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Site {
+    /// None where there is no containerd.
+    fn new() -> Option<Self> {
+        let Some(socket) = std::env::var_os(VARIABLE) else {
+            eprintln!("skipped: {VARIABLE} names no socket; `cargo xtask containerd` has one");
+            return None;
+        };
+        let Some(kubectl) = kubectl() else {
+            eprintln!("skipped: there is no kubectl; `cargo xtask upstream build` makes one");
+            return None;
+        };
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let site = Site { user: User::new(), kubectl, _turn: turn };
+        site.up(&socket.to_string_lossy());
+        let archive = image::archive();
+        let loaded = site.user.run(&["image", "load", &archive.path().to_string_lossy()]);
+        let loaded = loaded.expect("images are loaded");
+        assert_eq!(loaded.lines().count(), 3, "{loaded}");
+        Some(site)
+    }
+
+    fn up(&self, socket: &str) {
+        let node = format!("cri={socket}");
+        let words = ["up", "--detach", "--port", "0", "--ingress-port", "0", "--node", &node];
+        self.user.run(&words).expect("up");
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.kubectl);
+        command.args(words).env("HOME", self.user.home.path()).env_remove("KUBECONFIG");
+        command
+    }
+
+    fn kubectl(&self, words: &[&str]) -> String {
+        let output = self.command(words).output().expect("kubectl runs");
+        assert!(output.status.success(), "kubectl {words:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// What a command with this input did.
+    fn fed(&self, words: &[&str], input: &str) -> Output {
+        let mut command = self.command(words);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("kubectl runs");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        stdin.write_all(input.as_bytes()).expect("it is read");
+        drop(stdin);
+        child.wait_with_output().expect("it ends")
+    }
+
+    fn apply(&self, objects: &str) {
+        // What begins with a brace would be taken for JSON.
+        let output = self.fed(&["apply", "-f", "-"], &format!("---\n{objects}"));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+
+    fn json(&self, words: &[&str]) -> Value {
+        let mut words = words.to_vec();
+        words.extend(["-o", "json"]);
+        serde_json::from_str(&self.kubectl(&words)).expect("it prints JSON")
+    }
+
+    /// Waits until an object is so, and gives it.
+    fn until(&self, what: &[&str], is_so: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        let mut words = vec!["get", "-o", "json"];
+        words.extend(what);
+        loop {
+            // It may not be there yet.
+            let output = self.command(&words).output().expect("kubectl runs");
+            let seen = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            if is_so(&seen) {
+                return seen;
+            }
+            if Instant::now() > deadline {
+                let events = self.kubectl(&["get", "events", "-A"]);
+                panic!("{what:?} does not become so: {seen:#}\n{events}");
+            }
+        }
+    }
+
+    fn until_phase(&self, pod: &str, phase: &str) -> Value {
+        self.until(&["pod", pod], |pod| pod["status"]["phase"] == phase)
+    }
+
+    fn until_ready(&self, pod: &str) -> Value {
+        self.until(&["pod", pod], |pod| {
+            let conditions = pod["status"]["conditions"].as_array();
+            conditions.is_some_and(|conditions| {
+                conditions.iter().any(|it| it["type"] == "Ready" && it["status"] == "True")
+            })
+        })
+    }
+
+    /// Reasons of events about a pod, in their order.
+    fn events(&self, pod: &str) -> Vec<String> {
+        let selector = format!("involvedObject.name={pod}");
+        let list = self.json(&["get", "events", "--field-selector", &selector]);
+        let events = list["items"].as_array().cloned().unwrap_or_default();
+        events.iter().map(|it| it["reason"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        // Its containers end with it, also when the test has failed.
+        let _ = self.user.run(&["down", "--delete"]);
+    }
+}
+
+/// A command that goes on beside the test.
+struct Beside(Child);
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_socket_that_is_not_there_is_named() {
+    let user = User::new();
+    let error = user.run(&["up", "--port", "0", "--node", "cri=/no/such.sock"]).expect_err("none");
+    assert!(error.contains("there is no container runtime at /no/such.sock: start one"), "{error}");
+    let error = user.run(&["up", "--node", "cri="]).expect_err("no socket");
+    assert!(error.contains("use `fake`, `process`, `cri=SOCKET` or `none`"), "{error}");
+}
+
+#[test]
+fn containers_run_in_their_order_and_tell_how_they_ended() {
+    let Some(site) = Site::new() else { return };
+    site.apply(
+        r#"
+apiVersion: v1
+kind: Pod
+metadata: {name: ordered}
+spec:
+  restartPolicy: Never
+  volumes: [{name: shared, emptyDir: {}}]
+  initContainers:
+  - {name: first, image: "busybox:1", command: [sh, -c, "echo first >> /shared/order"],
+     volumeMounts: [{name: shared, mountPath: /shared}]}
+  - {name: beside, image: "busybox:1", restartPolicy: Always,
+     command: [sh, -c, "echo beside >> /shared/order; exec sleep 1000"],
+     startupProbe: {exec: {command: [grep, beside, /shared/order]}, periodSeconds: 1},
+     volumeMounts: [{name: shared, mountPath: /shared}]}
+  containers:
+  - {name: main, image: "busybox:1",
+     command: [sh, -c, "echo main >> /shared/order; cat /shared/order; echo why > /dev/termination-log; exit 3"],
+     volumeMounts: [{name: shared, mountPath: /shared}]}
+"#,
+    );
+    let pod = site.until_phase("ordered", "Failed");
+    let ended = &pod["status"]["containerStatuses"][0]["state"]["terminated"];
+    assert_eq!((&ended["exitCode"], &ended["reason"]), (&3.into(), &"Error".into()));
+    assert_eq!(ended["message"], "why\n");
+    let id = pod["status"]["containerStatuses"][0]["containerID"].as_str().unwrap_or_default();
+    assert!(id.starts_with("containerd://"), "{id}");
+    assert_eq!(site.kubectl(&["logs", "ordered", "-c", "main"]), "first\nbeside\nmain\n");
+    let node = site.json(&["get", "nodes"]);
+    let version = &node["items"][0]["status"]["nodeInfo"]["containerRuntimeVersion"];
+    assert!(version.as_str().unwrap_or_default().starts_with("containerd://"), "{version}");
+}
+
+#[test]
+fn images_are_there_or_it_is_said_why_not() {
+    let Some(site) = Site::new() else { return };
+    // A registry that refuses connections is enough to see what becomes of a pull.
+    for (name, image, policy) in [
+        ("never", "kubewright.test/none:1", "Never"),
+        ("nowhere", "127.0.0.1:9/none:1", "IfNotPresent"),
+    ] {
+        site.apply(&format!(
+            "{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{containers: [
+               {{name: c, image: '{image}', imagePullPolicy: {policy}}}]}}}}"
+        ));
+    }
+    let waiting =
+        |pod: &Value| pod["status"]["containerStatuses"][0]["state"]["waiting"]["reason"].clone();
+    site.until(&["pod", "never"], |pod| waiting(pod) == "ErrImageNeverPull");
+    site.until(&["pod", "nowhere"], |pod| waiting(pod) == "ImagePullBackOff");
+    assert!(site.events("never").contains(&"ErrImageNeverPull".to_owned()));
+    let events = site.events("nowhere");
+    for reason in ["Pulling", "Failed", "BackOff"] {
+        assert!(events.contains(&reason.to_owned()), "{reason} is not among {events:?}");
+    }
+}
+
+#[test]
+fn what_ends_is_started_again_later_and_later() {
+    let Some(site) = Site::new() else { return };
+    site.apply(
+        "{apiVersion: v1, kind: Pod, metadata: {name: crashes}, spec: {containers: [
+           {name: c, image: 'busybox:1', command: [sh, -c, 'echo again; exit 1'],
+            terminationMessagePolicy: FallbackToLogsOnError}]}}",
+    );
+    let pod = site.until(&["pod", "crashes"], |pod| {
+        let status = &pod["status"]["containerStatuses"][0];
+        status["restartCount"].as_i64() >= Some(1)
+            && status["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    });
+    let last = &pod["status"]["containerStatuses"][0]["lastState"]["terminated"];
+    assert_eq!((&last["exitCode"], &last["message"]), (&1.into(), &"again\n".into()));
+    assert_eq!(site.kubectl(&["logs", "crashes", "--previous"]), "again\n");
+}
+
+#[test]
+fn probes_hooks_and_grace_work_on_real_processes() {
+    let Some(site) = Site::new() else { return };
+    site.apply(
+        r#"
+apiVersion: v1
+kind: Pod
+metadata: {name: probed}
+spec:
+  terminationGracePeriodSeconds: 3
+  volumes: [{name: shared, hostPath: {path: HOME, type: DirectoryOrCreate}}]
+  containers:
+  - name: web
+    image: nginxdemos/hello:latest
+    ports: [{name: http, containerPort: 80}]
+    readinessProbe: {httpGet: {path: /, port: http}, periodSeconds: 1}
+    livenessProbe: {tcpSocket: {port: 80}, periodSeconds: 1}
+    startupProbe: {exec: {command: [wget, -q, -O, /dev/null, "http://127.0.0.1/"]}, periodSeconds: 1}
+    lifecycle: {preStop: {exec: {command: [sh, -c, "echo stopping > /shared/hook"]}}}
+    volumeMounts: [{name: shared, mountPath: /shared}]
+  - name: deaf
+    image: busybox:1
+    command: [sh, -c, "trap '' TERM; while true; do sleep 1; done"]
+    lifecycle: {postStart: {exec: {command: ["true"]}}}
+"#
+        .replace("HOME", &site.user.home.path().join("shared").to_string_lossy())
+        .as_str(),
+    );
+    site.until_ready("probed");
+    let begun = Instant::now();
+    site.kubectl(&["delete", "pod", "probed"]);
+    assert!(begun.elapsed() >= Duration::from_secs(3), "it does not get its grace");
+    let hook = std::fs::read_to_string(site.user.home.path().join("shared/hook"));
+    assert_eq!(hook.expect("the hook was run"), "stopping\n");
+    site.apply(
+        "{apiVersion: v1, kind: Pod, metadata: {name: ill}, spec: {terminationGracePeriodSeconds: 0,
+           containers: [{name: c, image: 'busybox:1', command: [sleep, '1000'],
+             livenessProbe: {exec: {command: ['false']}, periodSeconds: 1, failureThreshold: 1}}]}}",
+    );
+    site.until(&["pod", "ill"], |pod| {
+        pod["status"]["containerStatuses"][0]["restartCount"].as_i64() >= Some(1)
+    });
+    assert!(site.events("ill").contains(&"Unhealthy".to_owned()));
+}
+
+#[test]
+fn volumes_and_tokens_are_at_their_usual_paths_and_change() {
+    let Some(site) = Site::new() else { return };
+    site.apply(
+        r#"
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {colour: blue}}
+- {apiVersion: v1, kind: Secret, metadata: {name: secret}, stringData: {word: xyzzy}}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: given, labels: {app: given}}
+  spec:
+    securityContext: {runAsUser: 1000, runAsGroup: 1000, fsGroup: 2000}
+    volumes:
+    - {name: settings, configMap: {name: settings}}
+    - {name: secret, secret: {secretName: secret}}
+    - {name: empty, emptyDir: {}}
+    - {name: own, downwardAPI: {items: [{path: labels, fieldRef: {fieldPath: metadata.labels}}]}}
+    containers:
+    - name: c
+      image: busybox:1
+      command: [sleep, "1000"]
+      env:
+      - {name: WORD, valueFrom: {secretKeyRef: {name: secret, key: word}}}
+      - {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
+      securityContext: {readOnlyRootFilesystem: true, allowPrivilegeEscalation: false,
+                        capabilities: {drop: [ALL]}, seccompProfile: {type: RuntimeDefault}}
+      resources: {requests: {cpu: 100m, memory: 16Mi}, limits: {cpu: 500m, memory: 32Mi}}
+      volumeMounts:
+      - {name: settings, mountPath: /settings}
+      - {name: secret, mountPath: /secret, readOnly: true}
+      - {name: empty, mountPath: /empty}
+      - {name: own, mountPath: /own}
+      - {name: settings, mountPath: /colour, subPath: colour}
+"#,
+    );
+    let pod = site.until_ready("given");
+    let run = |script: &str| site.kubectl(&["exec", "given", "--", "sh", "-c", script]);
+    assert_eq!(
+        run("cat /settings/colour /colour /secret/word; echo $WORD"),
+        "bluebluexyzzyxyzzy\n"
+    );
+    assert_eq!(run("cat /own/labels"), "app=\"given\"");
+    assert_eq!(run("echo $POD_IP").trim(), pod["status"]["podIP"].as_str().unwrap_or_default());
+    assert_eq!(
+        run("id -u; id -g; touch /empty/x && echo yes; touch /x 2>/dev/null || echo no"),
+        "1000\n1000\nyes\nno\n"
+    );
+    assert_eq!(run("grep CapEff /proc/self/status").trim(), "CapEff:\t0000000000000000");
+    let account = "/var/run/secrets/kubernetes.io/serviceaccount";
+    assert_eq!(
+        run(&format!("ls {account}; cat {account}/namespace")),
+        "ca.crt\nnamespace\ntoken\ndefault"
+    );
+    assert_eq!(run("hostname"), "given\n");
+    site.kubectl(&["patch", "configmap", "settings", "-p", r#"{"data":{"colour":"green"}}"#]);
+    let deadline = Instant::now() + PATIENCE;
+    while run("cat /settings/colour") != "green" {
+        assert!(Instant::now() < deadline, "the volume does not change");
+    }
+}
+
+#[test]
+fn memory_is_limited() {
+    let Some(site) = Site::new() else { return };
+    site.apply(
+        "{apiVersion: v1, kind: Pod, metadata: {name: greedy}, spec: {restartPolicy: Never,
+           containers: [{name: c, image: 'busybox:1', command: [sh, -c, 'tail /dev/zero'],
+             resources: {limits: {memory: 16Mi}}}]}}",
+    );
+    let pod = site.until_phase("greedy", "Failed");
+    let ended = &pod["status"]["containerStatuses"][0]["state"]["terminated"];
+    assert_eq!((&ended["exitCode"], &ended["reason"]), (&137.into(), &"OOMKilled".into()));
+}
+
+#[test]
+fn kubectl_looks_into_pods() {
+    let Some(site) = Site::new() else { return };
+    site.apply(
+        "{apiVersion: v1, kind: Pod, metadata: {name: talks}, spec: {containers: [
+           {name: c, image: 'nginxdemos/hello:latest', ports: [{containerPort: 80}]},
+           {name: echo, image: 'busybox:1', stdin: true, command: [cat]}]}}",
+    );
+    site.until_ready("talks");
+    let output =
+        site.fed(&["exec", "-i", "talks", "-c", "c", "--", "sh", "-c", "cat; exit 7"], "hello");
+    assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("hello", Some(7)));
+    let output = site.command(&["exec", "talks", "-c", "c", "--", "no-such-program"]).output();
+    assert!(!output.expect("kubectl runs").status.success());
+    let terminal = site.kubectl(&[
+        "exec",
+        "-t",
+        "talks",
+        "-c",
+        "c",
+        "--",
+        "sh",
+        "-c",
+        "test -t 1 && echo yes",
+    ]);
+    assert_eq!(terminal.trim(), "yes");
+
+    let mut attach = site.command(&["attach", "-i", "talks", "-c", "echo"]);
+    let attach = attach.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut attach = Beside(attach.spawn().expect("kubectl runs"));
+    attach.0.stdin.as_mut().expect("a pipe").write_all(b"ping\n").expect("it is read");
+    let mut heard = [0; 5];
+    attach.0.stdout.as_mut().expect("a pipe").read_exact(&mut heard).expect("it is echoed");
+    assert_eq!(&heard, b"ping\n");
+
+    let mut follow = site.command(&["logs", "-f", "talks", "-c", "c"]);
+    let mut follow = Beside(follow.stdout(Stdio::piped()).spawn().expect("kubectl runs"));
+    let (_forward, port) = forward(&site, "pod/talks", 80);
+    assert!(get(port, "/").contains("Server name: talks"), "{}", get(port, "/"));
+    let mut line = String::new();
+    let stdout = follow.0.stdout.take().expect("a pipe");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).expect("a line");
+    assert!(line.contains("200"), "{line}");
+}
+
+/// Forwards a port of this machine, and says which.
+fn forward(site: &Site, to: &str, port: u16) -> (Beside, u16) {
+    let mut command = site.command(&["port-forward", to, &format!(":{port}")]);
+    let mut child = Beside(command.stdout(Stdio::piped()).spawn().expect("kubectl runs"));
+    let stdout = child.0.stdout.take().expect("a pipe");
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).expect("a line");
+    let port = line.split("127.0.0.1:").nth(1).and_then(|it| it.split(' ').next());
+    (child, port.and_then(|port| port.parse().ok()).unwrap_or_else(|| panic!("{line}")))
+}
+
+fn get(port: u16, path: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").expect("it is asked");
+    let mut answer = String::new();
+    // What was read before an end without a farewell counts.
+    let _ = stream.read_to_string(&mut answer);
+    answer
+}
+
+#[test]
+fn an_agent_that_was_killed_finds_its_containers() {
+    let Some(site) = Site::new() else { return };
+    site.kubectl(&["create", "deployment", "web", "--image", "nginxdemos/hello:latest"]);
+    site.kubectl(&["rollout", "status", "deployment/web", "--timeout=120s"]);
+    let containers = |site: &Site| {
+        let list = site.json(&["get", "pods"]);
+        let pods = list["items"].as_array().cloned().unwrap_or_default();
+        let ids = pods.iter().map(|it| it["status"]["containerStatuses"][0]["containerID"].clone());
+        (ids.collect::<Vec<_>>(), list["items"][0]["status"]["podIP"].clone())
+    };
+    let before = containers(&site);
+    let record = site.user.json(&["clusters", "--output", "json"]);
+    let pid = record[0]["pid"].as_i64().expect("a process");
+    let killed = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+    assert!(killed.expect("kill runs").success());
+    while site.user.json(&["clusters", "--output", "json"])[0]["running"] == true {}
+    let socket = std::env::var(VARIABLE).expect("a socket");
+    site.up(&socket);
+    let list = site.until(&["pods"], |list| {
+        list["items"][0]["status"]["containerStatuses"][0]["ready"] == true
+    });
+    assert_eq!(list["items"][0]["status"]["containerStatuses"][0]["restartCount"], 0);
+    assert_eq!(containers(&site), before);
+}

@@ -1,0 +1,75 @@
+//! What `kubewright package` writes, installed by the tools it is for. Read the same on upstream.
+
+use std::path::Path;
+use std::process::Command;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
+use kube::api::Api;
+use kubewright_project::package::{self, About, Model, helm};
+
+use crate::rust::run_as;
+use crate::{UP_ALONE, User};
+
+/// Names a helm that is not `helm`.
+const HELM: &str = "KUBEWRIGHT_HELM";
+const KIND: &str = "ats.cnat.programming-kubernetes.info";
+
+#[test]
+fn the_chart_of_an_operator_is_installed_changed_and_removed() {
+    let program = std::env::var(HELM).unwrap_or_else(|_| "helm".to_owned());
+    if !Command::new(&program).arg("version").output().is_ok_and(|out| out.status.success()) {
+        eprintln!("skipped: there is no `{program}`; {HELM} may name one");
+        return;
+    }
+    let about = About { version: "0.1.0".to_owned(), ..About::default() };
+    let model = Model { package: at::operator().package(), about };
+    let place = tempfile::tempdir().expect("a folder");
+    let chart = place.path().join("chart");
+    package::write(&helm::render(&model).expect("a chart"), &chart).expect("written");
+
+    let user = User::new();
+    user.run(&UP_ALONE).expect("up");
+    let helm = |arguments: &[&str]| run(&program, &user, &chart, arguments);
+    run_as(&user, |client| async move { live(&helm, client).await });
+}
+
+fn run(program: &str, user: &User, chart: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .args(["--namespace", "clock"])
+        .current_dir(chart)
+        .env("HOME", user.home.path())
+        .env("KUBECONFIG", user.home.path().join(".kube/config"))
+        .output()
+        .expect("helm runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("it prints text")
+}
+
+async fn live(helm: &dyn Fn(&[&str]) -> String, client: Client) {
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), "clock");
+    let definitions: Api<CustomResourceDefinition> = Api::all(client);
+    let deployment = async || {
+        let found = deployments.get("at-controller-manager").await.expect("it is there");
+        let spec = found.spec.expect("a spec");
+        let container = spec.template.spec.expect("a pod").containers.remove(0);
+        (spec.replicas, container.image, container.args.unwrap_or_default())
+    };
+    helm(&["install", "at", ".", "--create-namespace", "--set", "image.repository=r/at"]);
+    let (replicas, image, arguments) = deployment().await;
+    assert_eq!((replicas, image.as_deref()), (Some(1), Some("r/at:latest")));
+    assert!(!arguments.contains(&"--webhook-bind-address=0".to_owned()));
+    let kind = definitions.get(KIND).await.expect("it is defined");
+
+    helm(&["upgrade", "at", ".", "--set", "replicas=2,webhooks.enabled=false"]);
+    let (replicas, _, arguments) = deployment().await;
+    assert_eq!(replicas, Some(2));
+    assert!(arguments.contains(&"--webhook-bind-address=0".to_owned()), "{arguments:?}");
+
+    helm(&["uninstall", "at", "--wait"]);
+    assert!(deployments.get_opt("at-controller-manager").await.expect("read").is_none());
+    let kept = definitions.get(KIND).await.expect("definitions stay");
+    assert_eq!(kept.metadata.uid, kind.metadata.uid);
+}

@@ -1,0 +1,304 @@
+//! An operator project, from its first file to a cluster.
+//!
+//! What only changes files is always run. What builds the project, by cargo, takes minutes where
+//! nothing is built yet: it is run if `KUBEWRIGHT_PROJECTS` is set, as `.ci/run` does.
+
+mod book;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+/// A folder for projects. It is below this repository's, so that what was built for its tests is
+/// used again.
+struct Workshop {
+    folder: PathBuf,
+    name: &'static str,
+}
+
+impl Workshop {
+    fn new(name: &'static str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("project-{name}"));
+        // Of an earlier run.
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder");
+        Workshop { folder, name }
+    }
+
+    /// The repository.
+    fn checkout() -> PathBuf {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        path.canonicalize().expect("it is there")
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.join(self.name)
+    }
+
+    /// The command, in the project, with a home of its own.
+    fn command(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        let folder = if self.root().exists() { self.root() } else { self.folder.clone() };
+        command.args(args).current_dir(folder);
+        command.env("XDG_DATA_HOME", self.folder.join("data"));
+        command.env("KUBECONFIG", self.folder.join("kubeconfig"));
+        // As this repository is built, so that nothing is built twice.
+        command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."));
+        command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only").env("CARGO_NET_OFFLINE", "true");
+        command
+    }
+
+    fn output(&self, program: &str, args: &[&str]) -> Output {
+        self.command(program, args).output().expect("it runs")
+    }
+
+    /// What `kubewright` prints if it succeeds.
+    fn run(&self, args: &[&str]) -> String {
+        let output = self.output(env!("CARGO_BIN_EXE_kubewright"), args);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {errors}");
+        String::from_utf8(output.stdout).expect("it prints text")
+    }
+
+    /// What `kubewright` complains of.
+    fn refused(&self, args: &[&str]) -> String {
+        let output = self.output(env!("CARGO_BIN_EXE_kubewright"), args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        String::from_utf8(output.stderr).expect("it prints text")
+    }
+
+    /// Begins a project that uses the library of this repository.
+    fn init(&self) {
+        let checkout = Workshop::checkout();
+        let path = checkout.to_str().expect("a path");
+        let domain = ["--domain", "my.domain", "--kubewright-path", path];
+        self.run(&[&["init", self.name], &domain[..]].concat());
+        // The versions that are there.
+        fs::copy(checkout.join("Cargo.lock"), self.root().join("Cargo.lock")).expect("copied");
+    }
+
+    fn tree(&self) -> BTreeMap<PathBuf, String> {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![self.root()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).expect("a list") {
+                let path = entry.expect("an entry").path();
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false => {
+                        let text = fs::read_to_string(&path).expect("a text");
+                        files.insert(path, text);
+                    }
+                }
+            }
+        }
+        files
+    }
+}
+
+impl Drop for Workshop {
+    fn drop(&mut self) {
+        // Only matters to a test that failed half-way.
+        for name in ["at", "bookshop"] {
+            self.output(env!("CARGO_BIN_EXE_kubewright"), &["down", name]);
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A program that does not outlive the test.
+struct Background(Child);
+
+impl Background {
+    fn stop(&mut self) -> bool {
+        // It may have ended.
+        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
+        self.0.wait().expect("it ends").success()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if self.0.try_wait().is_ok_and(|ended| ended.is_none()) {
+            self.stop();
+        }
+    }
+}
+
+/// Whether projects are to be built; says so if they are not.
+fn builds(test: &str) -> bool {
+    let is_asked = std::env::var_os("KUBEWRIGHT_PROJECTS").is_some();
+    if !is_asked {
+        eprintln!("{test}: skipped, set KUBEWRIGHT_PROJECTS to build projects");
+    }
+    is_asked
+}
+
+const SHELF: [&str; 6] = ["--group", "library", "--version", "v1", "--kind", "Shelf"];
+const BOOK: [&str; 6] = ["--group", "library", "--version", "v1", "--kind", "Book"];
+const BOOK_V2: [&str; 6] = ["--group", "library", "--version", "v2", "--kind", "Book"];
+
+#[test]
+fn a_dry_run_shows_and_changes_nothing() {
+    let shop = Workshop::new("dry");
+    shop.init();
+    let before = shop.tree();
+    let create = [&["create", "api"], &BOOK[..], &["--resource", "--controller"]].concat();
+    let diff = shop.run(&[&create[..], &["--dry-run"]].concat());
+    assert!(diff.contains("+++ b/src/book/v1.rs\n"), "{diff}");
+    assert_eq!(shop.tree(), before);
+
+    let told = shop.run(&[&create[..], &["--output", "json"]].concat());
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    assert_eq!(told["changes"][0], json!({"change": "create", "path": "src/book/controller.rs"}));
+    let twice = shop.run(&create);
+    assert_eq!(twice, "nothing to change: it is so already\n");
+    shop.run(&[&["delete", "api"], &BOOK[..]].concat());
+    assert_eq!(shop.tree(), before);
+}
+
+#[test]
+fn refusals_say_what_to_do() {
+    let shop = Workshop::new("refused");
+    let refused = shop.refused(&[&["create", "api"], &BOOK[..], &["--resource"]].concat());
+    assert!(refused.contains("`kubewright init --domain my.domain` makes one"), "{refused}");
+    let refused = shop.refused(&["init", "--domain", "My Domain"]);
+    assert!(refused.starts_with("error: --domain \"My Domain\": must be parts"), "{refused}");
+    shop.init();
+    let refused = shop.refused(&[&["create", "api"], &BOOK[..]].concat());
+    assert_eq!(refused, "error: say what to create: --resource, --controller, or both\n");
+    let keyword = ["--version", "v1", "--kind", "Type", "--resource"];
+    let refused = shop.refused(&[&["create", "api"], &keyword[..]].concat());
+    assert!(refused.contains("its module would be `type`, a word of Rust"), "{refused}");
+}
+
+#[test]
+fn shells_and_manuals_know_all_commands() {
+    let shop = Workshop::new("manual");
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(shop.run(&["completions", shell]).contains("webhook"), "{shell}");
+    }
+    shop.run(&["man", "--output", "pages"]);
+    let page = fs::read_to_string(shop.folder.join("pages/kubewright-create-api.1"));
+    assert!(page.expect("a page").contains("cluster\\-scoped"));
+    assert!(shop.run(&["man"]).contains("Exit codes"));
+}
+
+#[test]
+fn an_upgrade_is_a_version() {
+    let shop = Workshop::new("upgrade");
+    shop.run(&["init", shop.name, "--domain", "my.domain"]);
+    let before = fs::read_to_string(shop.root().join("Cargo.toml")).expect("a manifest");
+    assert_eq!(shop.run(&["upgrade"]), "nothing to change: it is so already\n");
+    shop.run(&["upgrade", "--kubewright-version", "9.9.9"]);
+    let after = fs::read_to_string(shop.root().join("Cargo.toml")).expect("a manifest");
+    // The project's own version stays.
+    let of = |name: &str, version: &str| format!("\n{name} = \"{version}\"");
+    let expected = ["kubewright", "kubewright-testing"].iter().fold(before, |text, name| {
+        text.replace(&of(name, env!("CARGO_PKG_VERSION")), &of(name, "9.9.9"))
+    });
+    assert_eq!(after, expected);
+}
+
+/// Two kinds, one of them in no namespace, three webhooks, and a second version with conversion: it
+/// builds, its own tests pass, its manifests go into a cluster; and when all is deleted, the tree is
+/// as it was.
+#[test]
+fn a_project_goes_from_its_first_file_to_a_cluster() {
+    if !builds("a_project_goes_from_its_first_file_to_a_cluster") {
+        return;
+    }
+    let shop = Workshop::new("bookshop");
+    shop.init();
+    let cargo = |args: &[&str]| {
+        let output = shop.output("cargo", args);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "cargo {args:?}\n{text}\n{errors}");
+        text
+    };
+    // The lock is cut down to what the project uses.
+    cargo(&["metadata", "--format-version", "1"]);
+    let first = shop.tree();
+    let both = ["--resource", "--controller"];
+    shop.run(&[&["create", "api"], &BOOK[..], &both].concat());
+    shop.run(&[&["create", "api"], &SHELF[..], &both, &["--cluster-scoped"]].concat());
+    let admission = ["--defaulting", "--validation"];
+    shop.run(&[&["create", "webhook"], &BOOK[..], &admission].concat());
+    let one_version = shop.tree();
+    shop.run(&[&["create", "api"], &BOOK_V2[..], &["--resource"]].concat());
+    let conversion = ["--conversion", "--spoke", "v2"];
+    shop.run(&[&["create", "webhook"], &BOOK[..], &conversion].concat());
+
+    let passed = cargo(&["test", "--quiet"]);
+    assert!(passed.contains("test result: ok. 3 passed"), "{passed}");
+    cargo(&["fmt", "--check"]);
+
+    let up = ["up", "--detach", "--ephemeral", "--port", "0", "--name", "bookshop"];
+    shop.run(&up);
+    let installed = shop.run(&["install"]);
+    assert!(installed.contains("applied CustomResourceDefinition books.library.my.domain"));
+    let deployed = shop.run(&["deploy", "--image", "bookshop:1"]);
+    for object in ["Deployment bookshop-controller-manager", "Service bookshop-webhook-service"] {
+        assert!(deployed.contains(&format!("applied {object}\n")), "{deployed}");
+    }
+    let manifests = shop.run(&["manifests", "--only", "crds"]);
+    assert!(
+        manifests.contains("name: v2") && manifests.contains("strategy: Webhook"),
+        "{manifests}"
+    );
+    let undeployed = shop.run(&["undeploy", "--output", "json"]);
+    assert!(undeployed.lines().all(|line| line.contains("\"deleted\"")), "{undeployed}");
+    shop.run(&["down", "bookshop"]);
+
+    shop.run(&[&["delete", "webhook"], &BOOK[..], &conversion].concat());
+    shop.run(&[&["delete", "api"], &BOOK_V2[..]].concat());
+    assert_eq!(shop.tree(), one_version);
+    shop.run(&[&["delete", "webhook"], &BOOK[..], &admission].concat());
+    shop.run(&[&["delete", "api"], &SHELF[..]].concat());
+    shop.run(&[&["delete", "api"], &BOOK[..]].concat());
+    assert_eq!(shop.tree(), first);
+}
+
+/// The cluster stays, the operator is another, and Ctrl-C ends both.
+#[test]
+fn a_change_of_a_source_starts_the_operator_again() {
+    if !builds("a_change_of_a_source_starts_the_operator_again") {
+        return;
+    }
+    let shop = Workshop::new("kiosk");
+    shop.init();
+    shop.run(&[&["create", "api"], &BOOK[..], &["--resource", "--controller"]].concat());
+    let nowhere = ["--metrics-bind-address=0", "--health-probe-bind-address=0"];
+    let args = [&["dev", "--plain", "--"], &nowhere[..]].concat();
+    let mut dev = shop.command(env!("CARGO_BIN_EXE_kubewright"), &args);
+    let dev = dev.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("it runs");
+    let mut dev = Background(dev);
+    let mut heard = Vec::new();
+    let mut lines = BufReader::new(dev.0.stdout.take().expect("it is piped")).lines();
+    let mut hear = |text: &str| {
+        for line in lines.by_ref().map_while(Result::ok) {
+            let is_it = line.contains(text);
+            heard.push(line);
+            if is_it {
+                return;
+            }
+        }
+        panic!("{text:?} is not told, but\n{}", heard.join("\n"));
+    };
+    hear("dev      | running, started 1 times");
+    hear("operator | ");
+    let library = shop.root().join("src/lib.rs");
+    let text = fs::read_to_string(&library).expect("a text");
+    fs::write(&library, text.replace("Operator::new", "Operaator::new")).expect("written");
+    hear("it does not build; the former one goes on");
+    fs::write(&library, text + "// Another line.\n").expect("written");
+    hear("dev      | running, started 2 times");
+    hear("operator | ");
+    assert!(dev.stop(), "it ends well");
+}

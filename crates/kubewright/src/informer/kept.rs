@@ -1,0 +1,162 @@
+//! How an informer keeps objects: as they are read, or as the texts they came in.
+//!
+//! Texts take a fraction of the room, since they are written in [`shorthand`](super::shorthand), and
+//! must be read whenever somebody looks. What is read is projected, so that readers cannot tell the
+//! difference.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tracing::warn;
+
+use super::shorthand::Model;
+use super::{Object, version};
+use crate::key::ObjectKey;
+
+/// Takes from an object what nobody will read.
+pub(super) type Project<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
+
+/// One object.
+pub(super) enum Kept<K> {
+    Object {
+        object: Arc<K>,
+        /// How long the text was that it was read from.
+        bytes: usize,
+    },
+    Text {
+        short: Arc<[u8]>,
+        /// How long the text is.
+        bytes: usize,
+    },
+}
+
+/// An object that has come, and what must be known of it before it is looked at.
+pub(super) struct Arrival<K> {
+    pub(super) key: ObjectKey,
+    pub(super) version: String,
+    pub(super) kept: Kept<K>,
+}
+
+/// Makes objects of texts.
+pub(super) struct Opener<K> {
+    pub(super) kind: Arc<str>,
+    pub(super) project: Option<Project<K>>,
+    /// If texts are kept: what they are like, once there was one.
+    pub(super) texts: Option<Arc<OnceLock<Model>>>,
+}
+
+/// Something that is not of the kind. It has been told of.
+pub(super) struct Misfit {
+    pub(super) version: String,
+}
+
+/// What every object has.
+#[derive(Deserialize, Default)]
+struct Outline<'a> {
+    #[serde(borrow, default)]
+    metadata: Metadata<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Metadata<'a> {
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    namespace: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    resource_version: Cow<'a, str>,
+    #[serde(borrow, default)]
+    managed_fields: Option<&'a RawValue>,
+}
+
+impl<K> Kept<K> {
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Kept::Object { bytes, .. } | Kept::Text { bytes, .. } => *bytes,
+        }
+    }
+}
+
+impl<K> Clone for Kept<K> {
+    fn clone(&self) -> Self {
+        match self {
+            Kept::Object { object, bytes } => {
+                Kept::Object { object: Arc::clone(object), bytes: *bytes }
+            }
+            Kept::Text { short, bytes } => Kept::Text { short: Arc::clone(short), bytes: *bytes },
+        }
+    }
+}
+
+impl<K> Clone for Opener<K> {
+    fn clone(&self) -> Self {
+        let (kind, project) = (Arc::clone(&self.kind), self.project.clone());
+        Opener { kind, project, texts: self.texts.clone() }
+    }
+}
+
+impl<K: Object> Opener<K> {
+    /// Takes an object as it came. One that is not what its type says is told of and left out: the
+    /// others are still of use.
+    pub(super) fn take(&self, json: &str) -> Result<Arrival<K>, Misfit> {
+        if self.texts.is_none()
+            && let Some(object) = self.read(json)
+        {
+            let key = ObjectKey::of(object.meta());
+            let version = version(object.meta()).to_owned();
+            let kept = Kept::Object { object: Arc::new(object), bytes: json.len() };
+            return Ok(Arrival { key, version, kept });
+        }
+        let Outline { metadata } = serde_json::from_str(json).unwrap_or_default();
+        let version = metadata.resource_version.into_owned();
+        let Some(texts) = &self.texts else { return Err(Misfit { version }) };
+        let key = ObjectKey::new(metadata.namespace.as_deref(), &metadata.name);
+        let text = without(json, metadata.managed_fields);
+        let short = texts.get_or_init(|| Model::new(&text)).shorten(&text).into();
+        Ok(Arrival { key, version, kept: Kept::Text { short, bytes: text.len() } })
+    }
+
+    /// The object. None if a text is not what the type says, which is told of.
+    pub(super) fn open(&self, kept: &Kept<K>) -> Option<Arc<K>> {
+        match kept {
+            Kept::Object { object, .. } => Some(Arc::clone(object)),
+            Kept::Text { short, .. } => self.read(&self.text(short)?).map(Arc::new),
+        }
+    }
+
+    /// None before there was any text.
+    fn text(&self, short: &[u8]) -> Option<String> {
+        Some(self.texts.as_ref()?.get()?.expand(short))
+    }
+
+    fn read(&self, json: &str) -> Option<K> {
+        match serde_json::from_str::<K>(json) {
+            Ok(mut object) => {
+                if let Some(project) = &self.project {
+                    project(&mut object);
+                }
+                Some(object)
+            }
+            Err(error) => {
+                let Outline { metadata } = serde_json::from_str(json).unwrap_or_default();
+                let key = ObjectKey::new(metadata.namespace.as_deref(), &metadata.name);
+                warn!(kind = &*self.kind, %key, %error, "an object is not what its type says");
+                None
+            }
+        }
+    }
+}
+
+/// A text with an empty list in the place of a part of it.
+fn without<'a>(json: &'a str, part: Option<&RawValue>) -> Cow<'a, str> {
+    let Some(part) = part.map(RawValue::get) else { return json.into() };
+    // The part was borrowed from the text.
+    let start = part.as_ptr() as usize - json.as_ptr() as usize;
+    [&json[..start], "[]", &json[start + part.len()..]].concat().into()
+}

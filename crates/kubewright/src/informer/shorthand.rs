@@ -1,0 +1,128 @@
+//! Texts of one kind, written shortly: what a text has in common with the first one is not kept
+//! again.
+//!
+//! Objects of a kind have the same fields, and often the same values. A shorthand is a sequence of
+//! pieces, each some bytes that are new and then how far back and how long the bytes are that were
+//! there before: in the first text, or in this one.
+
+#[cfg(test)]
+mod tests;
+
+/// A piece that is repeated is at least so long; a shorter one is no shorter than what names it.
+const REPEATED_MIN: usize = 6;
+/// More of the first text is not remembered.
+const MODEL_MAX: usize = 16 * 1024;
+/// How many places are remembered, by a hash of what is there: a power of two.
+const PLACES: usize = 4096;
+
+/// The text that others are compared with.
+pub(super) struct Model {
+    text: Box<[u8]>,
+    /// The last place with each hash, and one more; zero if there is none.
+    places: Box<[u32; PLACES]>,
+}
+
+impl Model {
+    pub(super) fn new(text: &str) -> Self {
+        let text = &text.as_bytes()[..text.len().min(MODEL_MAX)];
+        let mut places = Box::new([0; PLACES]);
+        for at in 0..=text.len().saturating_sub(REPEATED_MIN) {
+            note(&mut places, text, at);
+        }
+        Model { text: text.into(), places }
+    }
+
+    pub(super) fn shorten(&self, text: &str) -> Box<[u8]> {
+        let all = [&self.text[..], text.as_bytes()].concat();
+        let mut places = self.places.clone();
+        let mut short = Vec::with_capacity(text.len() / 2);
+        let (mut at, mut new) = (self.text.len(), self.text.len());
+        while at + REPEATED_MIN <= all.len() {
+            let place = note(&mut places, &all, at);
+            let length = place.map_or(0, |place| common(&all[place..], &all[at..]));
+            let Some(place) = place.filter(|_| length >= REPEATED_MIN) else {
+                at += 1;
+                continue;
+            };
+            write_bytes(&mut short, &all[new..at]);
+            write_number(&mut short, at - place);
+            write_number(&mut short, length);
+            at += length;
+            new = at;
+        }
+        write_bytes(&mut short, &all[new..]);
+        short.into()
+    }
+
+    /// The text that this is short for.
+    ///
+    /// # Panics
+    /// If it is none of this model's.
+    pub(super) fn expand(&self, short: &[u8]) -> String {
+        let mut all = Vec::with_capacity(self.text.len() + short.len() * 4);
+        all.extend_from_slice(&self.text);
+        let mut rest = short;
+        loop {
+            let length = read_number(&mut rest);
+            let (new, more) = rest.split_at(length);
+            all.extend_from_slice(new);
+            rest = more;
+            if rest.is_empty() {
+                break;
+            }
+            let place = all.len() - read_number(&mut rest);
+            let length = read_number(&mut rest);
+            if place + length <= all.len() {
+                all.extend_from_within(place..place + length);
+                continue;
+            }
+            // What is repeated reaches into its own repetition.
+            for at in place..place + length {
+                all.push(all[at]);
+            }
+        }
+        all.drain(..self.text.len());
+        String::from_utf8(all).expect("it was a text")
+    }
+}
+
+/// Remembers a place. Gives the last one that may begin alike.
+fn note(places: &mut [u32; PLACES], all: &[u8], at: usize) -> Option<usize> {
+    let begin = all[at..].first_chunk::<4>()?;
+    let hash = u32::from_le_bytes(*begin).wrapping_mul(2_654_435_761) >> (32 - PLACES.ilog2());
+    // A text of four gigabytes is none that a server sends.
+    let before = std::mem::replace(&mut places[hash as usize], at as u32 + 1);
+    (before as usize).checked_sub(1)
+}
+
+/// How many bytes two texts begin with alike.
+fn common(one: &[u8], other: &[u8]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+}
+
+fn write_bytes(short: &mut Vec<u8>, bytes: &[u8]) {
+    write_number(short, bytes.len());
+    short.extend_from_slice(bytes);
+}
+
+/// Seven bits in each byte, the least first; the highest bit says that there are more.
+fn write_number(short: &mut Vec<u8>, mut number: usize) {
+    while number >= 0x80 {
+        short.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    short.push(number as u8);
+}
+
+fn read_number(short: &mut &[u8]) -> usize {
+    let mut number = 0;
+    for shift in (0..).step_by(7) {
+        let (byte, rest) = short.split_first().expect("it ends with bytes that are new");
+        *short = rest;
+        number |= usize::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    number
+}

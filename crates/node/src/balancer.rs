@@ -1,0 +1,190 @@
+//! Reaching pods from this machine: ports of nodes, addresses of Services, and a router for
+//! Ingresses, over EndpointSlices.
+//!
+//! It needs no rights but to listen; addresses of Services (cluster IPs) are served where they can
+//! be given to this machine. What goes where is a value (`table`, pure), made anew when something
+//! changes; connections look it up when they come.
+
+mod router;
+mod table;
+mod tcp;
+#[cfg(test)]
+mod tests;
+mod udp;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::api::networking::v1::Ingress;
+use kubewright::Cache;
+use kubewright::informer::{Informer, NotReady, Object, Scope, Subscription};
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use self::table::{Front, Place, Protocol, Table};
+use crate::local::LocalAddresses;
+use crate::runtime::Runtime;
+
+/// Where the balancer listens.
+pub struct BalancerConfig {
+    /// Of node ports.
+    pub address: IpAddr,
+    /// Where Ingresses are served; none for nowhere.
+    pub ingress: Option<TcpListener>,
+    /// Gives addresses of Services to this machine; without it they lead nowhere.
+    pub locals: Option<Arc<LocalAddresses>>,
+    /// Knows where pods are.
+    pub runtime: Arc<dyn Runtime>,
+}
+
+/// Passes connections on until `shutdown`; returns when everything it started has ended.
+pub async fn balance(cache: &Cache, config: BalancerConfig, shutdown: CancellationToken) {
+    let BalancerConfig { address, ingress, locals, runtime } = config;
+    let (tell, table) = watch::channel(Arc::new(Table::default()));
+    let mut tasks = JoinSet::new();
+    if let Some(listener) = ingress {
+        tasks.spawn(router::run(listener, table.clone(), shutdown.clone()));
+    }
+    let fronts = Fronts { address, locals, given: BTreeSet::new(), refused: BTreeSet::new() };
+    tasks.spawn(fronts.run(table, shutdown.clone()));
+    shutdown.run_until_cancelled(follow(cache, &*runtime, &tell)).await;
+    while tasks.join_next().await.is_some() {}
+}
+
+/// Keeps the table as the cluster is.
+async fn follow(cache: &Cache, runtime: &dyn Runtime, tell: &watch::Sender<Arc<Table>>) {
+    let everywhere = Scope::default();
+    let services: Informer<Service> = cache.informer(&everywhere);
+    let slices: Informer<EndpointSlice> = cache.informer(&everywhere);
+    let ingresses: Informer<Ingress> = cache.informer(&everywhere);
+    let changed = Arc::new(Notify::new());
+    let _heard =
+        (listen(&services, &changed), listen(&slices, &changed), listen(&ingresses, &changed));
+    let make = || -> Result<Table, NotReady> {
+        let mut table = Table::of(&services.list()?, &slices.list()?, &ingresses.list()?);
+        table.reach(|address| runtime.reach(address));
+        Ok(table)
+    };
+    loop {
+        // Before all are listed nothing is passed on; their first objects change that.
+        if let Ok(table) = make() {
+            tell.send_if_modified(|known| {
+                let is_new = **known != table;
+                *known = Arc::new(table);
+                is_new
+            });
+        }
+        changed.notified().await;
+    }
+}
+
+fn listen<K: Object>(informer: &Informer<K>, changed: &Arc<Notify>) -> Subscription {
+    let changed = Arc::clone(changed);
+    informer.subscribe(move |_| changed.notify_one())
+}
+
+/// Listens where Services are to be found.
+struct Fronts {
+    address: IpAddr,
+    locals: Option<Arc<LocalAddresses>>,
+    /// Addresses of Services that are this machine's.
+    given: BTreeSet<Ipv4Addr>,
+    /// Those that cannot be, which is told once.
+    refused: BTreeSet<Ipv4Addr>,
+}
+
+impl Fronts {
+    async fn run(mut self, mut table: watch::Receiver<Arc<Table>>, shutdown: CancellationToken) {
+        let mut listening: BTreeMap<Front, CancellationToken> = BTreeMap::new();
+        let mut tasks = JoinSet::new();
+        loop {
+            let wanted = Arc::clone(&table.borrow_and_update());
+            listening.retain(|front, stop| {
+                let is_wanted = wanted.fronts.contains_key(front);
+                if !is_wanted {
+                    stop.cancel();
+                }
+                is_wanted
+            });
+            self.withdraw(&wanted);
+            for front in wanted.fronts.keys() {
+                if listening.contains_key(front) {
+                    continue;
+                }
+                if let Some(place) = self.place(front) {
+                    let stop = shutdown.child_token();
+                    tasks.spawn(serve(*front, place, table.clone(), stop.clone()));
+                    listening.insert(*front, stop);
+                }
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                Some(_) = tasks.join_next() => {}
+                changed = table.changed() => if changed.is_err() { break },
+            }
+        }
+        while tasks.join_next().await.is_some() {}
+        self.withdraw(&Table::default());
+    }
+
+    /// Where to listen, if that is possible at all.
+    fn place(&mut self, front: &Front) -> Option<SocketAddr> {
+        let ip = match front.place {
+            Place::Node => self.address,
+            Place::Service(ip) => {
+                let locals = self.locals.as_ref()?;
+                if self.refused.contains(&ip) {
+                    return None;
+                }
+                if let Err(error) = locals.add(ip) {
+                    warn!(%ip, %error, "a Service is not served at its address");
+                    self.refused.insert(ip);
+                    return None;
+                }
+                self.given.insert(ip);
+                ip.into()
+            }
+        };
+        Some(SocketAddr::new(ip, front.port))
+    }
+
+    /// Gives up addresses that no Service has any more.
+    fn withdraw(&mut self, table: &Table) {
+        let is_wanted =
+            |ip: &Ipv4Addr| table.fronts.keys().any(|front| front.place == Place::Service(*ip));
+        let locals = self.locals.as_ref();
+        self.given.retain(|ip| {
+            let stays = is_wanted(ip);
+            if let (Some(locals), false) = (locals, stays) {
+                locals.remove(*ip);
+            }
+            stays
+        });
+        self.refused.retain(is_wanted);
+    }
+}
+
+/// Passes on what comes to one place, until nobody stands behind it any more.
+async fn serve(
+    front: Front,
+    place: SocketAddr,
+    table: watch::Receiver<Arc<Table>>,
+    stop: CancellationToken,
+) {
+    let backends = move || table.borrow().fronts.get(&front).cloned().unwrap_or_default();
+    let protocol = front.protocol;
+    let served = match protocol {
+        Protocol::Tcp => tcp::serve(place, backends, stop).await,
+        Protocol::Udp => udp::serve(place, backends, stop).await,
+    };
+    match served {
+        Ok(()) => info!(%place, ?protocol, "a Service is no longer served"),
+        Err(error) => warn!(%place, ?protocol, %error, "a Service is not served"),
+    }
+}

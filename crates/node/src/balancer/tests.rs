@@ -1,0 +1,168 @@
+use kubewright_apimachinery::yaml;
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::*;
+
+fn read<T: DeserializeOwned>(text: &str) -> Arc<T> {
+    let value = yaml::decode(text).unwrap_or_else(|error| panic!("{error}")).value;
+    Arc::new(serde_json::from_value(value).unwrap_or_else(|error| panic!("{error}")))
+}
+
+fn table() -> Table {
+    let services = [read(
+        "metadata: {name: web, namespace: d}
+spec:
+  clusterIPs: [10.0.0.99, 'fd00::1']
+  ports: [{name: http, port: 80, nodePort: 30080}, {name: dns, port: 53, protocol: UDP, nodePort: 30053}]",
+    )];
+    let slices = [
+        read(
+            "metadata: {name: web-1, namespace: d, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+ports: [{name: http, port: 8080}]
+endpoints: [{addresses: [10.0.0.2], conditions: {ready: true}}, \
+            {addresses: [10.0.0.1]}, {addresses: [10.0.0.3], conditions: {ready: false}}]",
+        ),
+        read(
+            "metadata: {name: web-2, namespace: other, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+ports: [{name: http, port: 1}]
+endpoints: [{addresses: [10.9.9.9]}]",
+        ),
+    ];
+    let ingresses = [
+        read(
+            "metadata: {name: any, namespace: d}
+spec: {rules: [{http: {paths: [{path: /hello, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}]}}]}",
+        ),
+        read(
+            "metadata: {name: named, namespace: d}
+spec:
+  rules:
+  - host: app.example.com
+    http: {paths: [
+      {path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}},
+      {path: /only, pathType: Exact, backend: {service: {name: none, port: {number: 80}}}}]}
+  - host: '*.example.com'
+    http: {paths: [{path: /x, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}",
+        ),
+    ];
+    Table::of(&services, &slices, &ingresses)
+}
+
+#[test]
+fn ports_and_addresses_of_services_lead_to_pods_that_are_ready() {
+    let mut table = table();
+    table.reach(|address| match address.to_string().as_str() {
+        "10.0.0.2" => Ipv4Addr::LOCALHOST.into(),
+        _ => address,
+    });
+    let fronts = table.fronts.iter().map(|(front, to)| {
+        let place = match front.place {
+            Place::Node => "node".to_owned(),
+            Place::Service(ip) => ip.to_string(),
+        };
+        format!("{place}:{} {:?} -> {to:?}", front.port, front.protocol)
+    });
+    let ready = "[10.0.0.1:8080, 127.0.0.1:8080]";
+    let expected = [
+        format!("node:30080 Tcp -> {ready}"),
+        "node:30053 Udp -> []".to_owned(),
+        format!("10.0.0.99:80 Tcp -> {ready}"),
+        "10.0.0.99:53 Udp -> []".to_owned(),
+    ];
+    assert_eq!(fronts.collect::<Vec<_>>(), expected);
+}
+
+#[tokio::test]
+async fn datagrams_go_to_a_pod_and_answers_back() {
+    let pod = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+    let behind = pod.local_addr().expect("an address");
+    let free = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+    let place = free.local_addr().expect("an address");
+    drop(free);
+    let (stop, mut tasks) = (CancellationToken::new(), JoinSet::new());
+    tasks.spawn(udp::serve(place, move || vec![behind], stop.clone()));
+    let client = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+    client.connect(place).await.expect("an address");
+    let mut heard = [0; 16];
+    // It may not listen yet.
+    let asked = loop {
+        let _ = client.send(b"who").await;
+        let waiting = tokio::time::timeout(std::time::Duration::from_millis(50), async {
+            pod.recv_from(&mut heard).await.expect("a datagram")
+        });
+        if let Ok(asked) = waiting.await {
+            break asked;
+        }
+    };
+    assert_eq!(&heard[..asked.0], b"who");
+    pod.send_to(b"me", asked.1).await.expect("sent");
+    let length = client.recv(&mut heard).await.expect("an answer");
+    assert_eq!(&heard[..length], b"me");
+    stop.cancel();
+    tasks.join_next().await.expect("a task").expect("no panic").expect("it listened");
+}
+
+#[test]
+fn requests_go_by_host_and_path() {
+    let table = table();
+    let check = |host: &str, path: &str, expected: Option<usize>| {
+        let found = table.route(host, path).map(|route| route.backends.len());
+        assert_eq!(found, expected, "{host}{path}");
+    };
+    check("localhost:8080", "/hello", Some(2));
+    check("localhost:8080", "/hello/there", Some(2));
+    check("localhost:8080", "/helloworld", None);
+    check("localhost:8080", "/", None);
+    check("app.example.com", "/anything", Some(2));
+    check("app.example.com", "/only", Some(0));
+    check("app.example.com", "/only/more", Some(2));
+    check("other.example.com", "/x", Some(2));
+    check("a.b.example.com", "/x", None);
+}
+
+/// A pod that answers every request with its name.
+async fn pod(name: &'static str, tasks: &mut JoinSet<()>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    tasks.spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = vec![0; 4096];
+            let _ = stream.read(&mut request).await;
+            let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{name}", name.len());
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn the_router_takes_pods_in_turn_and_passes_over_the_dead() {
+    let mut tasks = JoinSet::new();
+    let dead = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let gone = dead.local_addr().expect("an address");
+    drop(dead);
+    let backends = vec![pod("one", &mut tasks).await, gone, pod("two", &mut tasks).await];
+    let route = table::Route { host: None, path: "/".to_owned(), is_exact: false, backends };
+    let table = Table { routes: vec![route], ..Table::default() };
+    let (_tell, table) = watch::channel(Arc::new(table));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let place = listener.local_addr().expect("an address");
+    let shutdown = CancellationToken::new();
+    tasks.spawn(router::run(listener, table, shutdown.clone()));
+    let mut answers = Vec::new();
+    for _ in 0..3 {
+        let mut client = TcpStream::connect(place).await.expect("it listens");
+        let request = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        client.write_all(request).await.expect("it is sent");
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.expect("an answer");
+        answers.push(answer.rsplit("\r\n").next().unwrap_or_default().to_owned());
+    }
+    assert_eq!(answers, ["one", "two", "two"]);
+    shutdown.cancel();
+    tasks.shutdown().await;
+}

@@ -1,0 +1,105 @@
+use kubewright_apimachinery::yaml;
+use serde::de::DeserializeOwned;
+
+use super::*;
+
+fn read<T: DeserializeOwned>(text: &str) -> T {
+    let value = yaml::decode(text).unwrap_or_else(|error| panic!("{error}")).value;
+    serde_json::from_value(value).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn sources() -> Sources {
+    let map = read("metadata: {name: m}\ndata: {COLOUR: blue, size: '3'}");
+    let secret = read("metadata: {name: s}\ndata: {pass: aHVudGVy}");
+    let services = [
+        "metadata: {name: kubernetes, namespace: default}
+spec: {clusterIP: 10.96.0.1, ports: [{name: https, port: 443}]}",
+        "metadata: {name: my-db, namespace: d}
+spec: {clusterIP: 10.96.0.9, ports: [{port: 5432, protocol: TCP}]}",
+        "metadata: {name: far, namespace: other}
+spec: {clusterIP: 10.96.0.8, ports: [{port: 1}]}",
+        "metadata: {name: headless, namespace: d}
+spec: {clusterIP: None, ports: [{port: 1}]}",
+    ];
+    Sources {
+        config_maps: BTreeMap::from([("m".to_owned(), map)]),
+        secrets: BTreeMap::from([("s".to_owned(), secret)]),
+        services: services.map(read).into(),
+        server: Some(("127.0.0.1".to_owned(), 6443)),
+        addresses: vec!["127.1.2.3".parse().expect("an address")],
+        host: "127.0.0.1".parse().ok(),
+    }
+}
+
+fn check(container: &str, expected: &str) {
+    let pod: Pod = read(
+        "metadata: {name: p, namespace: d, uid: u, labels: {app: web}}
+spec: {nodeName: 'n', containers: []}",
+    );
+    let container: Container = read(container);
+    let told = match environment(&pod, &container, &sources()) {
+        Ok(environment) => {
+            let links = ["KUBERNETES_", "MY_DB_"];
+            let own = environment
+                .into_iter()
+                .filter(|(name, _)| !links.iter().any(|link| name.starts_with(link)));
+            own.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+        }
+        Err(missing) => missing.to_string(),
+    };
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn variables_come_from_where_the_container_says() {
+    check(
+        "{name: a, env: [{name: A, value: x}, {name: B, value: $(A)-$(NONE)-$$(A)}]}",
+        "A=x B=x-$(NONE)-$(A)",
+    );
+    check(
+        "{name: a, envFrom: [{prefix: P_, configMapRef: {name: m}}, {secretRef: {name: s}}]}",
+        "P_COLOUR=blue P_size=3 pass=hunter",
+    );
+    check(
+        "{name: a, env: [{name: A, valueFrom: {configMapKeyRef: {name: m, key: size}}}, \
+        {name: B, valueFrom: {secretKeyRef: {name: s, key: pass}}}]}",
+        "A=3 B=hunter",
+    );
+    check(
+        "{name: a, env: [{name: A, valueFrom: {fieldRef: {fieldPath: status.podIP}}}, \
+        {name: B, valueFrom: {fieldRef: {fieldPath: \"metadata.labels['app']\"}}}]}",
+        "A=127.1.2.3 B=web",
+    );
+    check(
+        "{name: a, resources: {limits: {cpu: 1500m, memory: 1Gi}}, env: [\
+        {name: A, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}, \
+        {name: B, valueFrom: {resourceFieldRef: {resource: limits.memory, divisor: 1Mi}}}]}",
+        "A=2 B=1024",
+    );
+}
+
+#[test]
+fn what_is_missing_is_named_unless_it_is_optional() {
+    check("{name: a, envFrom: [{configMapRef: {name: none}}]}", "configmap \"none\" not found");
+    check(
+        "{name: a, env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k}}}]}",
+        "couldn't find key k in Secret d/s",
+    );
+    check(
+        "{name: a, env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k, \
+        optional: true}}}]}",
+        "",
+    );
+}
+
+#[test]
+fn services_of_the_namespace_are_found_by_variables() {
+    let pod: Pod = read("metadata: {name: p, namespace: d}\nspec: {containers: []}");
+    let found = environment(&pod, &Container::default(), &sources()).expect("nothing is missing");
+    assert_eq!(found["KUBERNETES_SERVICE_HOST"], "127.0.0.1");
+    assert_eq!(found["KUBERNETES_SERVICE_PORT_HTTPS"], "6443");
+    assert_eq!(found["MY_DB_SERVICE_HOST"], "10.96.0.9");
+    assert_eq!(found["MY_DB_PORT"], "tcp://10.96.0.9:5432");
+    assert_eq!(found["MY_DB_PORT_5432_TCP_ADDR"], "10.96.0.9");
+    assert!(!found.keys().any(|name| name.starts_with("FAR") || name.starts_with("HEADLESS")));
+}

@@ -1,0 +1,134 @@
+//! Keeps a node in the API: registers it, and says again and again that it is alive.
+//!
+//! The lease is renewed every ten seconds, which is cheap; the status, which is large, every five
+//! minutes, though nothing has changed.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Node, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::Client;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use kubewright::event::Recorder;
+use kubewright::{Clock, Event};
+use serde_json::json;
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::node::{LEASES, Profile};
+
+const RENEW_EVERY: Duration = Duration::from_secs(10);
+const REPORT_EVERY: Duration = Duration::from_secs(5 * 60);
+const RETRY_FIRST: Duration = Duration::from_millis(200);
+const RETRY_MAX: Duration = Duration::from_secs(7);
+
+pub(crate) struct Heartbeat {
+    pub(crate) client: Client,
+    pub(crate) profile: Profile,
+    pub(crate) recorder: Recorder,
+    pub(crate) clock: Clock,
+}
+
+impl Heartbeat {
+    pub(crate) async fn run(self, shutdown: CancellationToken) {
+        shutdown.run_until_cancelled(self.beat()).await;
+    }
+
+    async fn beat(&self) {
+        let uid = self.register().await;
+        let mut reported = Instant::now();
+        let mut ticks = tokio::time::interval(RENEW_EVERY);
+        // After a pause one renewal is as good as many.
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if let Err(error) = self.renew(uid.as_ref()).await {
+                warn!(node = self.profile.name, %error, "a lease is not renewed");
+            }
+            if reported.elapsed() >= REPORT_EVERY {
+                match self.report().await {
+                    Ok(_) => reported = Instant::now(),
+                    Err(error) => {
+                        warn!(node = self.profile.name, %error, "the status of a node is not written");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sees that the node is in the API, as long as that takes. Gives its uid.
+    async fn register(&self) -> Option<String> {
+        let mut pause = RETRY_FIRST;
+        loop {
+            match self.try_register().await {
+                Ok(node) => {
+                    info!(node = self.profile.name, "a node is registered");
+                    self.tell(Event::normal("Starting", "Starting kubelet."));
+                    let ready = format!("Node {} status is now: NodeReady", self.profile.name);
+                    self.tell(Event::normal("NodeReady", ready));
+                    return node.metadata.uid;
+                }
+                Err(error) => {
+                    warn!(node = self.profile.name, %error, "a node is not registered");
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(RETRY_MAX);
+                }
+            }
+        }
+    }
+
+    async fn try_register(&self) -> Result<Node, kube::Error> {
+        let node = self.profile.node(self.clock.now());
+        match self.nodes().create(&PostParams::default(), &node).await {
+            Err(kube::Error::Api(status)) if status.code == 409 => {
+                let labels = json!({"metadata": {"labels": self.profile.labels()}});
+                let name = &self.profile.name;
+                let labels = Patch::Merge(labels);
+                self.nodes().patch(name, &PatchParams::default(), &labels).await?;
+                self.report().await
+            }
+            created => created,
+        }
+    }
+
+    async fn report(&self) -> Result<Node, kube::Error> {
+        let name = &self.profile.name;
+        let node = self.nodes().get(name).await?;
+        let old = node.status.and_then(|status| status.conditions).unwrap_or_default();
+        let status = self.profile.status(&old, self.clock.now());
+        let patch = Patch::Strategic(json!({ "status": status }));
+        self.nodes().patch_status(name, &PatchParams::default(), &patch).await
+    }
+
+    async fn renew(&self, uid: Option<&String>) -> Result<(), kube::Error> {
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), LEASES);
+        let (name, now) = (&self.profile.name, self.clock.now());
+        let patch = Patch::Merge(json!({"spec": {"renewTime": MicroTime(now)}}));
+        match leases.patch(name, &PatchParams::default(), &patch).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => {
+                let lease = self.profile.lease(uid.cloned(), now);
+                leases.create(&PostParams::default(), &lease).await?;
+                Ok(())
+            }
+            renewed => renewed.map(drop),
+        }
+    }
+
+    fn tell(&self, event: Event) {
+        let name = Some(self.profile.name.clone());
+        let node = ObjectReference {
+            kind: Some("Node".to_owned()),
+            name: name.clone(),
+            // As upstream's kubelet does, which knows no other when it begins.
+            uid: name,
+            ..ObjectReference::default()
+        };
+        self.recorder.record(&node, event);
+    }
+
+    fn nodes(&self) -> Api<Node> {
+        Api::all(self.client.clone())
+    }
+}

@@ -1,0 +1,59 @@
+use super::*;
+
+fn profile() -> Profile {
+    Profile {
+        name: "n1".to_owned(),
+        labels: BTreeMap::from([("zone".to_owned(), "a".to_owned())]),
+        taints: Vec::new(),
+        machine: Machine::simulated(),
+        runtime_version: "fake://1".to_owned(),
+        port: 10250,
+    }
+}
+
+fn told(conditions: &[NodeCondition]) -> Vec<String> {
+    let told = conditions.iter().map(|condition| {
+        let seconds = |time: &Option<Time>| time.as_ref().map_or(-1, |time| time.0.as_second());
+        let (heard, since) =
+            (seconds(&condition.last_heartbeat_time), seconds(&condition.last_transition_time));
+        format!("{}={} since {since}, heard {heard}", condition.type_, condition.status)
+    });
+    told.collect()
+}
+
+#[test]
+fn a_condition_that_has_not_changed_keeps_its_time() {
+    let at = |second| Timestamp::from_second(second).expect("a time");
+    let mut old = profile().status(&[], at(100)).conditions.expect("conditions");
+    old[3].status = "Unknown".to_owned();
+    let other = NodeCondition {
+        type_: "Frozen".to_owned(),
+        status: "True".to_owned(),
+        ..NodeCondition::default()
+    };
+    old.push(other);
+    let new = profile().status(&old, at(160)).conditions.expect("conditions");
+    let expected = [
+        "Frozen=True since -1, heard -1",
+        "MemoryPressure=False since 100, heard 160",
+        "DiskPressure=False since 100, heard 160",
+        "PIDPressure=False since 100, heard 160",
+        "Ready=True since 160, heard 160",
+    ];
+    assert_eq!(told(&new), expected);
+}
+
+#[test]
+fn a_node_has_the_labels_that_all_nodes_have() {
+    let labels = profile().labels();
+    assert_eq!(labels["kubernetes.io/hostname"], "n1");
+    assert_eq!(labels["zone"], "a");
+    assert_eq!(labels["kubernetes.io/os"], labels["beta.kubernetes.io/os"]);
+}
+
+#[test]
+fn a_machine_is_described_by_its_files() {
+    assert_eq!(machine::memory("MemTotal:       8131544 kB\nMemFree: 1 kB\n"), "8131544Ki");
+    assert_eq!(machine::memory(""), "0");
+    assert_eq!(machine::os_image("NAME=x\nPRETTY_NAME=\"Debian 12\"\n"), "Debian 12");
+}

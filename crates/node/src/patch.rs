@@ -1,0 +1,70 @@
+//! What is sent to the API when a status has changed: no more than that.
+
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use serde_json::{Map, Value, json};
+
+use crate::pod::CONDITIONS;
+
+/// The patch that makes one status of another. It holds only for the pod that it is made for, not
+/// for another of the same name.
+pub(crate) fn status(pod: &Pod, old: &PodStatus, new: &PodStatus) -> Value {
+    let object = |status: &PodStatus| match serde_json::to_value(status) {
+        Ok(Value::Object(object)) => object,
+        _ => Map::new(),
+    };
+    let (old, new) = (object(old), object(new));
+    let mut changes = Map::new();
+    for (name, value) in &new {
+        if old.get(name) == Some(value) {
+            continue;
+        }
+        let value = match name.as_str() {
+            "conditions" => conditions(value),
+            // These would be merged by address, and old ones stay.
+            "podIPs" | "hostIPs" => replaced(value),
+            _ => value.clone(),
+        };
+        changes.insert(name.clone(), value);
+    }
+    for name in old.keys().filter(|name| !new.contains_key(*name)) {
+        if OURS.contains(&name.as_str()) {
+            changes.insert(name.clone(), Value::Null);
+        }
+    }
+    json!({"metadata": {"uid": pod.metadata.uid}, "status": changes})
+}
+
+/// What may be taken away again; the rest of a status belongs to others.
+const OURS: [&str; 4] = ["podIP", "podIPs", "reason", "message"];
+
+/// Conditions are merged by type, and what one does not mention stays as it was: so it mentions
+/// all.
+fn conditions(value: &Value) -> Value {
+    let mut conditions = value.clone();
+    for condition in conditions.as_array_mut().into_iter().flatten() {
+        if let Value::Object(condition) = condition {
+            for name in ["reason", "message"] {
+                condition.entry(name).or_insert(Value::Null);
+            }
+        }
+    }
+    conditions
+}
+
+fn replaced(value: &Value) -> Value {
+    let mut list = value.as_array().cloned().unwrap_or_default();
+    list.push(json!({"$patch": "replace"}));
+    Value::Array(list)
+}
+
+/// Takes over what others have written into a status.
+pub(crate) fn take_foreign(ours: &mut PodStatus, theirs: Option<&PodStatus>) {
+    let Some(theirs) = theirs else { return };
+    let is_ours = |type_: &str| CONDITIONS.contains(&type_);
+    let mut conditions: Vec<_> =
+        theirs.conditions.iter().flatten().filter(|it| !is_ours(&it.type_)).cloned().collect();
+    let kept = ours.conditions.take().unwrap_or_default();
+    conditions.extend(kept.into_iter().filter(|it| is_ours(&it.type_)));
+    ours.conditions = Some(conditions);
+    ours.qos_class.clone_from(&theirs.qos_class);
+}

@@ -1,0 +1,19 @@
+//! The life of a pod on its node, as a state machine.
+//!
+//! [`Life`] is what is known; [`plan`] says what to do about it, and when to look again; what became
+//! of the doing is told to `Life`. [`status`] is what the API is to show. All of that is pure: time
+//! is an argument. [`Worker`](worker::Worker) is the loop that does it.
+
+mod backoff;
+mod hook;
+mod life;
+mod notice;
+mod plan;
+mod probing;
+mod restart;
+mod status;
+#[cfg(test)]
+mod tests;
+pub(crate) mod worker;
+
+pub(crate) use self::status::{CONDITIONS, Host};

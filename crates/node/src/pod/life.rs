@@ -1,0 +1,529 @@
+//! What is known of a pod: its place, its containers, and whether it is ending.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodSpec, PodStatus};
+
+use super::backoff::{Backoff, later};
+use super::plan::Action;
+use super::probing::Probes;
+use crate::runtime::{
+    Ended, Found, FoundContainer, Health, Id, PrepareError, ProbeKind, StartError, Started,
+};
+
+/// A pod, as this node knows it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Life {
+    /// As it was last seen.
+    pub(crate) pod: Arc<Pod>,
+    pub(crate) sandbox: Sandbox,
+    /// In the order of the specification: init containers, containers, ephemeral ones.
+    pub(crate) containers: Vec<Member>,
+    pub(crate) end: Option<Ending>,
+    /// When this node first saw it.
+    pub(crate) since: Timestamp,
+    preparations: Backoff,
+}
+
+/// The place of a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Sandbox {
+    /// There is none. It is made next.
+    Absent,
+    /// It could not be made at this time, and is tried again.
+    Failed(Timestamp),
+    /// It is being made.
+    Preparing,
+    /// Containers can be started.
+    Ready(Vec<IpAddr>),
+    /// It is being taken away.
+    Releasing(Vec<IpAddr>),
+    /// There will be none again. These were its addresses.
+    Released(Vec<IpAddr>),
+}
+
+/// A container of a pod.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Member {
+    pub(crate) spec: Arc<Container>,
+    pub(crate) role: Role,
+    pub(crate) now: Now,
+    /// How its newest run ended, if one has.
+    pub(crate) exit: Option<Exit>,
+    /// How the run before that ended.
+    pub(crate) exit_before: Option<Exit>,
+    /// How often it was started.
+    pub(crate) starts: u32,
+    /// Why it does not run.
+    pub(crate) trouble: Option<Trouble>,
+    pub(crate) crashes: Backoff,
+    failures: Backoff,
+    /// Its process is to be replaced, whatever the restart policy says.
+    pub(crate) is_replaced: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Must succeed before what comes after it.
+    Init,
+    /// Is started in order, and runs beside the containers.
+    Sidecar,
+    Main,
+    /// Somebody wants to look at something.
+    Ephemeral,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Now {
+    Idle,
+    /// The runtime was asked to start it.
+    Starting,
+    Running(Running),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Running {
+    pub(crate) started: Started,
+    pub(crate) probes: Probes,
+    /// It was asked to end, at the latest by this time.
+    pub(crate) stopping: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Exit {
+    pub(crate) started: Started,
+    pub(crate) ended: Ended,
+}
+
+/// Why a container waits, as status shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    /// When it arose.
+    pub(crate) at: Timestamp,
+    pub(crate) kind: TroubleKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TroubleKind {
+    /// It ended too often.
+    Crashed,
+    /// It could not be started at that time.
+    NotStarted,
+    /// Its image could not be had.
+    NoImage,
+}
+
+/// A pod that is ending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ending {
+    pub(crate) why: End,
+    /// When all must have ended.
+    pub(crate) by: Timestamp,
+    pub(crate) grace: Duration,
+    /// The last word has been asked for.
+    pub(crate) is_deleting: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Its containers have done what they were for, or failed at it for good.
+    Done,
+    /// It must not run any longer, and has failed.
+    Failed { reason: &'static str, message: &'static str },
+    /// Somebody deleted it.
+    Deleted,
+    /// It is not in the API any more.
+    Gone,
+}
+
+impl Life {
+    /// A pod that is new here, with what the runtime still has of it.
+    pub(crate) fn new(pod: Arc<Pod>, found: Found, now: Timestamp) -> Self {
+        let status = pod.status.clone().unwrap_or_default();
+        let since = status.start_time.as_ref().map_or(now, |time| time.0);
+        let sandbox = match found.addresses {
+            Some(addresses) => Sandbox::Ready(addresses),
+            None => Sandbox::Absent,
+        };
+        let mut life = Life {
+            pod: Arc::clone(&pod),
+            sandbox,
+            containers: Vec::new(),
+            end: None,
+            since,
+            preparations: Backoff::default(),
+        };
+        life.complete();
+        for member in &mut life.containers {
+            let known = statuses(&status).find(|known| known.name == member.spec.name);
+            let found = found.containers.iter().find(|found| found.name == member.spec.name);
+            member.recall(known, found);
+        }
+        if matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")) {
+            life.end =
+                Some(Ending { why: End::Done, by: now, grace: Duration::ZERO, is_deleting: false });
+        }
+        life
+    }
+
+    pub(crate) fn spec(&self) -> &PodSpec {
+        static NONE: std::sync::LazyLock<PodSpec> = std::sync::LazyLock::new(PodSpec::default);
+        self.pod.spec.as_ref().unwrap_or(&NONE)
+    }
+
+    /// The pod has changed.
+    pub(crate) fn seen(&mut self, pod: Arc<Pod>) {
+        self.pod = pod;
+        self.complete();
+    }
+
+    /// Takes up what the specification has and this does not: at first everything, later ephemeral
+    /// containers and other images.
+    fn complete(&mut self) {
+        let spec = self.spec().clone();
+        let roles = spec.init_containers.unwrap_or_default().into_iter().map(|container| {
+            let is_sidecar = container.restart_policy.as_deref() == Some("Always");
+            (if is_sidecar { Role::Sidecar } else { Role::Init }, container)
+        });
+        let main = spec.containers.into_iter().map(|container| (Role::Main, container));
+        let ephemeral = spec.ephemeral_containers.unwrap_or_default().into_iter();
+        let ephemeral = ephemeral.map(|container| {
+            // All but the name of the container it looks at; the types are alike on the wire.
+            let container = serde_json::to_value(container).and_then(serde_json::from_value);
+            (Role::Ephemeral, container.expect("an ephemeral container is a container"))
+        });
+        for (role, container) in roles.chain(main).chain(ephemeral) {
+            match self.containers.iter_mut().find(|known| known.spec.name == container.name) {
+                Some(known) => {
+                    // Other changes do not need another process.
+                    known.is_replaced |= known.spec.image != container.image
+                        && !matches!(known.now, Now::Idle)
+                        && role != Role::Init;
+                    known.spec = Arc::new(container);
+                }
+                None => self.containers.push(Member::new(role, container)),
+            }
+        }
+    }
+
+    pub(crate) fn member(&self, name: &str) -> Option<&Member> {
+        self.containers.iter().find(|member| member.spec.name == name)
+    }
+
+    fn member_mut(&mut self, name: &str) -> Option<&mut Member> {
+        self.containers.iter_mut().find(|member| member.spec.name == name)
+    }
+
+    pub(crate) fn of_role(&self, role: Role) -> impl Iterator<Item = &Member> {
+        self.containers.iter().filter(move |member| member.role == role)
+    }
+
+    pub(crate) fn addresses(&self) -> &[IpAddr] {
+        match &self.sandbox {
+            Sandbox::Ready(addresses)
+            | Sandbox::Releasing(addresses)
+            | Sandbox::Released(addresses) => addresses,
+            Sandbox::Absent | Sandbox::Failed(_) | Sandbox::Preparing => &[],
+        }
+    }
+
+    /// Whether nothing of it runs, nor will.
+    pub(crate) fn is_over(&self) -> bool {
+        self.end.is_some() && matches!(self.sandbox, Sandbox::Released(_))
+    }
+
+    /// Something is about to be done.
+    pub(crate) fn begin(&mut self, action: &Action, now: Timestamp) {
+        match action {
+            Action::Prepare => {
+                if let Sandbox::Failed(at) = self.sandbox {
+                    self.preparations.tried(at, now);
+                }
+                self.sandbox = Sandbox::Preparing;
+            }
+            Action::Release => {
+                self.sandbox = Sandbox::Releasing(self.addresses().to_vec());
+            }
+            Action::End { why, grace } => {
+                let is_deleting = self.end.as_ref().is_some_and(|end| end.is_deleting);
+                let by = later(now, *grace);
+                self.end = Some(Ending { why: why.clone(), by, grace: *grace, is_deleting });
+            }
+            Action::Delete => {
+                if let Some(end) = &mut self.end {
+                    end.is_deleting = true;
+                }
+            }
+            Action::Start { container } => {
+                if let Some(member) = self.member_mut(container) {
+                    member.start(now);
+                }
+            }
+            Action::Hold { container, reason, message, .. } => {
+                if let Some(member) = self.member_mut(container) {
+                    let (at, kind) = match &member.trouble {
+                        Some(trouble) => (trouble.at, trouble.kind),
+                        None => (now, TroubleKind::Crashed),
+                    };
+                    let (reason, message) = ((*reason).to_owned(), message.clone());
+                    member.trouble = Some(Trouble { reason, message, at, kind });
+                }
+            }
+            Action::Stop { container, grace, .. } => {
+                // It is wanted no later than this, also if that is over by now: whoever asks for a
+                // later end is asked again.
+                let wanted = self.end.as_ref().map(|end| end.by);
+                let by = later(now, *grace);
+                let by = wanted.map_or(by, |wanted| by.min(wanted));
+                if let Some(Now::Running(running)) =
+                    self.member_mut(container).map(|member| &mut member.now)
+                {
+                    running.stopping = Some(by);
+                }
+            }
+            Action::Probe { container, kind } => {
+                if let Some(Now::Running(running)) =
+                    self.member_mut(container).map(|member| &mut member.now)
+                {
+                    running.probes.begun(*kind);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn prepared(
+        &mut self,
+        prepared: &Result<Vec<IpAddr>, PrepareError>,
+        now: Timestamp,
+    ) {
+        self.sandbox = match prepared {
+            Ok(addresses) => Sandbox::Ready(addresses.clone()),
+            Err(_) => Sandbox::Failed(now),
+        };
+    }
+
+    pub(crate) fn released(&mut self) {
+        self.sandbox = Sandbox::Released(self.addresses().to_vec());
+    }
+
+    /// The last word could not be said, and is tried again.
+    pub(crate) fn not_deleted(&mut self) {
+        if let Some(end) = &mut self.end {
+            end.is_deleting = false;
+        }
+    }
+
+    /// A container runs, or does not.
+    pub(crate) fn started(
+        &mut self,
+        container: &str,
+        started: Result<Started, StartError>,
+        now: Timestamp,
+    ) {
+        let Some(member) = self.member_mut(container) else { return };
+        match started {
+            Ok(started) => {
+                let probes = Probes::new(&member.spec, started.at);
+                member.starts += 1;
+                member.trouble = None;
+                member.is_replaced = false;
+                member.failures = Backoff::default();
+                member.now = Now::Running(Running { started, probes, stopping: None });
+            }
+            Err(error) => {
+                let is_image = matches!(error, StartError::Pull(_));
+                let kind = if is_image { TroubleKind::NoImage } else { TroubleKind::NotStarted };
+                let (reason, message) = (error.reason().to_owned(), error.to_string());
+                member.trouble = Some(Trouble { reason, message, at: now, kind });
+                member.now = Now::Idle;
+            }
+        }
+    }
+
+    pub(crate) fn ended(&mut self, container: &str, id: &Id, ended: Ended) {
+        let Some(member) = self.member_mut(container) else { return };
+        if let Now::Running(running) = &member.now
+            && running.started.id == *id
+        {
+            let exit = Exit { started: running.started.clone(), ended };
+            member.exit_before = member.exit.replace(exit);
+            member.now = Now::Idle;
+        }
+    }
+
+    /// A container could not be asked to end, and is asked again.
+    pub(crate) fn not_stopped(&mut self, container: &str, id: &Id) {
+        if let Some(Now::Running(running)) = self.member_mut(container).map(|it| &mut it.now)
+            && running.started.id == *id
+        {
+            running.stopping = None;
+        }
+    }
+
+    pub(crate) fn probed(
+        &mut self,
+        container: &str,
+        id: &Id,
+        kind: ProbeKind,
+        health: &Health,
+        now: Timestamp,
+    ) {
+        let Some(member) = self.member_mut(container) else { return };
+        let found = match health {
+            Health::Well | Health::Warned(_) => Some(true),
+            Health::Ill(_) => Some(false),
+            Health::Unknown(_) => None,
+        };
+        if let (Now::Running(running), Some(probe)) = (&mut member.now, kind.of(&member.spec))
+            && running.started.id == *id
+        {
+            running.probes.found(kind, probe, found, now);
+        }
+    }
+
+    /// Until when preparing must wait.
+    pub(crate) fn preparing_waits(&self, failed: Timestamp, now: Timestamp) -> Option<Timestamp> {
+        let first = later(failed, Duration::from_secs(1));
+        let until = self.preparations.hold(failed, now).map_or(first, |(_, until)| until);
+        (now < until).then_some(until)
+    }
+}
+
+impl Member {
+    fn new(role: Role, spec: Container) -> Self {
+        Member {
+            spec: Arc::new(spec),
+            role,
+            now: Now::Idle,
+            exit: None,
+            exit_before: None,
+            starts: 0,
+            trouble: None,
+            crashes: Backoff::default(),
+            failures: Backoff::default(),
+            is_replaced: false,
+        }
+    }
+
+    pub(crate) fn running(&self) -> Option<&Running> {
+        match &self.now {
+            Now::Running(running) => Some(running),
+            Now::Idle | Now::Starting => None,
+        }
+    }
+
+    /// Whether it has ever run.
+    pub(crate) fn has_started(&self) -> bool {
+        self.starts > 0
+    }
+
+    /// How it ended, if it does not run since.
+    pub(crate) fn last_exit(&self) -> Option<&Exit> {
+        self.exit.as_ref().filter(|_| self.now == Now::Idle)
+    }
+
+    fn start(&mut self, now: Timestamp) {
+        match (&self.trouble, &self.exit) {
+            (Some(trouble), _) if trouble.kind != TroubleKind::Crashed => {
+                self.failures.tried(trouble.at, now);
+            }
+            (_, Some(exit)) if !self.is_replaced => self.crashes.tried(exit.ended.at, now),
+            _ => {}
+        }
+        self.now = Now::Starting;
+    }
+
+    /// Until when another start must wait after one that failed, and how long in all.
+    pub(crate) fn failure_holds(&self, now: Timestamp) -> Option<(Duration, Timestamp)> {
+        let trouble = self.trouble.as_ref()?;
+        let first = Duration::from_secs(10);
+        let (pause, until) =
+            self.failures.hold(trouble.at, now).unwrap_or((first, later(trouble.at, first)));
+        (now < until).then_some((pause, until))
+    }
+
+    /// What the API and the runtime know from before.
+    fn recall(&mut self, known: Option<&ContainerStatus>, found: Option<&FoundContainer>) {
+        if let Some(known) = known {
+            let has_run = known.container_id.is_some() || known.restart_count > 0;
+            self.starts = known.restart_count.unsigned_abs() + u32::from(has_run);
+            let state = known.state.as_ref();
+            let last = known.last_state.as_ref();
+            let ended = state.and_then(|state| state.terminated.as_ref());
+            let before = last.and_then(|state| state.terminated.as_ref());
+            let exit = |ended| exit_of(known, ended);
+            (self.exit, self.exit_before) = match ended {
+                Some(ended) => (Some(exit(ended)), before.map(exit)),
+                None => (before.map(exit), None),
+            };
+        }
+        let Some(FoundContainer { number, started, ended, .. }) = found else {
+            self.lose(known);
+            return;
+        };
+        self.starts = number + 1;
+        match ended {
+            Some(ended) => {
+                let exit = Exit { started: started.clone(), ended: ended.clone() };
+                if self.exit.as_ref().is_none_or(|known| known.started.id != exit.started.id) {
+                    self.exit_before = self.exit.replace(exit);
+                }
+            }
+            None => {
+                let is_started = known.is_some_and(|known| known.started == Some(true));
+                let is_ready = known.is_some_and(|known| known.ready);
+                let probes = Probes::new(&self.spec, started.at).adopted(is_started, is_ready);
+                self.now =
+                    Now::Running(Running { started: started.clone(), probes, stopping: None });
+            }
+        }
+    }
+
+    /// What the API says to run, and the runtime does not know, has ended somehow.
+    fn lose(&mut self, known: Option<&ContainerStatus>) {
+        let running = known.and_then(|known| known.state.as_ref()?.running.as_ref());
+        if let (Some(known), Some(running)) = (known, running) {
+            let at = running.started_at.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
+            let ended = Ended {
+                code: 137,
+                reason: "ContainerStatusUnknown".to_owned(),
+                message: Some(
+                    "The container could not be located when the pod was deleted.  \
+                     The container used to be Running"
+                        .to_owned(),
+                ),
+                at,
+            };
+            self.exit_before = self.exit.replace(Exit { started: started_of(known, at), ended });
+        }
+    }
+}
+
+fn exit_of(
+    known: &ContainerStatus,
+    ended: &k8s_openapi::api::core::v1::ContainerStateTerminated,
+) -> Exit {
+    let started = ended.started_at.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
+    let at = ended.finished_at.as_ref().map_or(started, |time| time.0);
+    let mut started = started_of(known, started);
+    started.id = Id::new(ended.container_id.clone().unwrap_or_default());
+    let reason = ended.reason.clone().unwrap_or_default();
+    let ended = Ended { code: ended.exit_code, reason, message: ended.message.clone(), at };
+    Exit { started, ended }
+}
+
+fn started_of(known: &ContainerStatus, at: Timestamp) -> Started {
+    let id = Id::new(known.container_id.clone().unwrap_or_default());
+    Started { id, image_id: known.image_id.clone(), at }
+}
+
+fn statuses(status: &PodStatus) -> impl Iterator<Item = &ContainerStatus> {
+    let init = status.init_container_statuses.iter().flatten();
+    let ephemeral = status.ephemeral_container_statuses.iter().flatten();
+    init.chain(status.container_statuses.iter().flatten()).chain(ephemeral)
+}

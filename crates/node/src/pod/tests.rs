@@ -1,0 +1,490 @@
+//! Lives of pods, told as stories: what happens to a pod, and what is done about it.
+
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{ContainerState, Pod, PodStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kubewright_apimachinery::yaml;
+
+use super::life::Life;
+use super::plan::{Action, plan};
+use super::status::{Host, status};
+use crate::runtime::{Ended, Found, Health, Id, ProbeKind, StartError, Started};
+
+/// A pod whose containers do as the story says.
+struct Story {
+    life: Life,
+    now: Timestamp,
+    shown: PodStatus,
+    told: String,
+}
+
+/// Plays a story, a line for each thing that happens, and compares what was done and shown.
+///
+/// `up a` means that a container has started, `exit a 1` that it ended, `no a pull` that it could
+/// not be started, `well a ready` and `ill a alive` what a probe found, `wait 10` that time passes,
+/// `delete 30` that somebody deleted the pod, and `show` that we look at its status.
+fn check(spec: &str, story: &str, expected: &str) {
+    let it = Story::play(spec, story);
+    let expected: Vec<&str> =
+        expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    assert_eq!(it.told.trim_end(), expected.join("\n"), "{}", it.told);
+}
+
+impl Story {
+    fn play(spec: &str, story: &str) -> Self {
+        let text = format!("metadata: {{name: p, namespace: d, uid: u, generation: 1}}\n{spec}");
+        let value = yaml::decode(&text).unwrap_or_else(|error| panic!("{error}")).value;
+        let pod: Pod = serde_json::from_value(value).expect("a pod");
+        let now = Timestamp::UNIX_EPOCH;
+        let life = Life::new(Arc::new(pod), Found::default(), now);
+        let mut it = Story { life, now, shown: PodStatus::default(), told: String::new() };
+        it.act();
+        for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            it.happen(line);
+            it.act();
+        }
+        it
+    }
+
+    fn happen(&mut self, line: &str) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let id = |it: &Story, name: &str| {
+            let member = it.life.member(name).expect("a container");
+            member.running().map_or_else(|| Id::new(""), |running| running.started.id.clone())
+        };
+        let number = |word: &str| word.parse::<i64>().expect("a number");
+        match words[..] {
+            ["wait", seconds] => self.now += SignedDuration::from_secs(number(seconds)),
+            ["up", name] => {
+                let starts = self.life.member(name).expect("a container").starts;
+                let id = Id::new(format!("t://{name}{starts}"));
+                let started = Started { id, image_id: "i".to_owned(), at: self.now };
+                self.life.started(name, Ok(started), self.now);
+            }
+            ["no", name, "pull"] => {
+                let error = StartError::Pull("no such image".to_owned());
+                self.life.started(name, Err(error), self.now);
+            }
+            ["exit", name, code] => {
+                let code = i32::try_from(number(code)).expect("an exit code");
+                let id = id(self, name);
+                self.life.ended(name, &id, Ended::with_code(code, self.now));
+            }
+            [how, name, kind] => {
+                let health =
+                    if how == "well" { Health::Well } else { Health::Ill("why".to_owned()) };
+                let kind = match kind {
+                    "alive" => ProbeKind::Liveness,
+                    "ready" => ProbeKind::Readiness,
+                    _ => ProbeKind::Startup,
+                };
+                let id = id(self, name);
+                self.life.probed(name, &id, kind, &health, self.now);
+            }
+            ["delete", seconds] => {
+                let mut pod = Pod::clone(&self.life.pod);
+                pod.metadata.deletion_timestamp = Some(Time(self.now));
+                pod.metadata.deletion_grace_period_seconds = Some(number(seconds));
+                self.life.seen(Arc::new(pod));
+            }
+            ["show"] => self.show(),
+            _ => panic!("what is {line:?}?"),
+        }
+    }
+
+    fn act(&mut self) {
+        loop {
+            let plan = plan(&self.life, self.now);
+            for notice in plan.notices {
+                let told = format!("{:?}", notice.event);
+                let note = told.split("note: ").nth(1).unwrap_or_default();
+                self.tell(&format!("tell {}", note.trim_end_matches(" }")));
+            }
+            if plan.actions.is_empty() {
+                if let Some(wake) = plan.wake {
+                    let at = wake.as_second();
+                    self.tell(&format!("look again at {at}"));
+                }
+                return;
+            }
+            for action in plan.actions {
+                self.life.begin(&action, self.now);
+                self.do_(action);
+            }
+        }
+    }
+
+    fn do_(&mut self, action: Action) {
+        match action {
+            Action::Prepare => {
+                let address = IpAddr::from(Ipv4Addr::new(10, 0, 0, 1));
+                self.life.prepared(&Ok(vec![address]), self.now);
+            }
+            Action::Release => {
+                self.tell("release");
+                self.life.released();
+            }
+            Action::Start { container } => self.tell(&format!("start {container}")),
+            Action::Hold { container, reason, message } => {
+                self.tell(&format!("hold {container}: {reason}: {message}"));
+            }
+            Action::Stop { container, grace, message } => {
+                let message = message.unwrap_or_else(|| "again".to_owned());
+                self.tell(&format!("stop {container} in {}s: {message}", grace.as_secs()));
+            }
+            Action::Probe { container, kind } => self.tell(&format!("probe {container} {kind:?}")),
+            Action::End { why, .. } => self.tell(&format!("end: {why:?}")),
+            Action::Delete => self.tell("delete"),
+        }
+    }
+
+    fn show(&mut self) {
+        let host = Host { address: Ipv4Addr::LOCALHOST.into() };
+        self.shown = status(&self.life, &host, &self.shown, self.now);
+        let status = self.shown.clone();
+        let mut line = status.phase.clone().unwrap_or_default();
+        if let Some(reason) = &status.reason {
+            write!(line, " ({reason})").expect("a string takes it");
+        }
+        let init = status.init_container_statuses.iter().flatten();
+        for container in init.chain(status.container_statuses.iter().flatten()) {
+            let state = shown(container.state.as_ref()).unwrap_or_default();
+            write!(line, "; {} {state}", container.name).expect("a string takes it");
+            if let Some(last) = shown(container.last_state.as_ref()) {
+                write!(line, " after {last}").expect("a string takes it");
+            }
+            write!(line, " x{}", container.restart_count).expect("a string takes it");
+            line.push_str(if container.ready { " ready" } else { "" });
+        }
+        for condition in status.conditions.iter().flatten() {
+            if condition.type_ == "Ready" || condition.type_ == "Initialized" {
+                let reason = condition.reason.as_deref().unwrap_or("-");
+                write!(line, "; {}={} {reason}", condition.type_, condition.status)
+                    .expect("a string takes it");
+            }
+        }
+        self.tell(&line);
+    }
+
+    fn tell(&mut self, line: &str) {
+        writeln!(self.told, "{} {line}", self.now.as_second()).expect("a string takes it");
+    }
+}
+
+fn shown(state: Option<&ContainerState>) -> Option<String> {
+    let state = state?;
+    if let Some(waiting) = &state.waiting {
+        return Some(format!("waits {}", waiting.reason.as_deref().unwrap_or("-")));
+    }
+    if let Some(ended) = &state.terminated {
+        return Some(format!("{} {}", ended.reason.as_deref().unwrap_or("-"), ended.exit_code));
+    }
+    state.running.as_ref().map(|_| "runs".to_owned())
+}
+
+#[test]
+fn a_pod_runs_and_is_deleted() {
+    check(
+        "spec: {containers: [{name: a}]}",
+        "show
+         up a
+         show
+         delete 30
+         exit a 0
+         show",
+        "0 start a
+         0 Pending; a waits ContainerCreating x0; Initialized=True -; Ready=False ContainersNotReady
+         0 Running; a runs x0 ready; Initialized=True -; Ready=True -
+         0 end: Deleted
+         0 stop a in 30s: Stopping container a
+         0 release
+         0 delete
+         0 Succeeded; a Completed 0 x0; Initialized=True PodCompleted; Ready=False PodCompleted",
+    );
+}
+
+#[test]
+fn a_container_that_crashes_waits_longer_each_time() {
+    check(
+        "spec: {containers: [{name: a}]}",
+        "up a
+         exit a 1
+         show
+         up a
+         exit a 1
+         show
+         wait 10
+         up a
+         exit a 1
+         wait 20
+         up a
+         show",
+        "0 start a
+         0 start a
+         0 Running; a Error 1 x0; Initialized=True -; Ready=False ContainersNotReady
+         0 tell \"Back-off restarting failed container a in pod p_d(u)\"
+         0 hold a: CrashLoopBackOff: back-off 10s restarting failed container=a pod=p_d(u)
+         0 look again at 10
+         0 Running; a waits CrashLoopBackOff after Error 1 x1; Initialized=True -; Ready=False ContainersNotReady
+         0 look again at 10
+         10 start a
+         10 tell \"Back-off restarting failed container a in pod p_d(u)\"
+         10 hold a: CrashLoopBackOff: back-off 20s restarting failed container=a pod=p_d(u)
+         10 look again at 30
+         30 start a
+         30 Running; a runs after Error 1 x3 ready; Initialized=True -; Ready=True -",
+    );
+}
+
+#[test]
+fn a_container_that_ran_for_long_is_started_at_once() {
+    check(
+        "spec: {containers: [{name: a}]}",
+        "up a
+         exit a 1
+         up a
+         wait 601
+         exit a 1",
+        "0 start a
+         0 start a
+         601 start a",
+    );
+}
+
+#[test]
+fn what_has_succeeded_is_over_unless_it_is_always_started_again() {
+    check(
+        "spec: {restartPolicy: OnFailure, containers: [{name: a}]}",
+        "up a
+         exit a 3
+         up a
+         exit a 0
+         show",
+        "0 start a
+         0 start a
+         0 end: Done
+         0 release
+         0 Succeeded; a Completed 0 after Error 3 x1; Initialized=True PodCompleted; Ready=False PodCompleted",
+    );
+    check(
+        "spec: {restartPolicy: Never, containers: [{name: a}, {name: b}]}",
+        "up a
+         up b
+         exit a 0
+         show
+         exit b 2
+         show",
+        "0 start a
+         0 start b
+         0 Running; a Completed 0 x0; b runs x0 ready; Initialized=True -; Ready=False ContainersNotReady
+         0 end: Done
+         0 release
+         0 Failed; a Completed 0 x0; b Error 2 x0; Initialized=True -; Ready=False PodFailed",
+    );
+}
+
+#[test]
+fn init_containers_run_one_after_the_other() {
+    check(
+        "spec: {initContainers: [{name: i}, {name: j}], containers: [{name: a}]}",
+        "up i
+         show
+         exit i 0
+         up j
+         exit j 0
+         up a
+         show",
+        "0 start i
+         0 Pending; i runs x0; j waits PodInitializing x0; a waits PodInitializing x0; Initialized=False ContainersNotInitialized; Ready=False ContainersNotReady
+         0 start j
+         0 start a
+         0 Running; i Completed 0 x0 ready; j Completed 0 x0 ready; a runs x0 ready; Initialized=True -; Ready=True -",
+    );
+    check(
+        "spec: {restartPolicy: Never, initContainers: [{name: i}], containers: [{name: a}]}",
+        "up i
+         exit i 1
+         show",
+        "0 start i
+         0 end: Done
+         0 release
+         0 Failed; i Error 1 x0; a waits PodInitializing x0; Initialized=False ContainersNotInitialized; Ready=False PodFailed",
+    );
+}
+
+#[test]
+fn sidecars_start_before_and_end_after_the_others() {
+    check(
+        "spec: {restartPolicy: Never, terminationGracePeriodSeconds: 5, initContainers: \
+         [{name: s, restartPolicy: Always, startupProbe: {periodSeconds: 1, failureThreshold: 9}}], \
+         containers: [{name: a}]}",
+        "up s
+         show
+         well s start
+         up a
+         exit a 0
+         exit s 143
+         show",
+        "0 start s
+         0 probe s Startup
+         0 Pending; s runs x0; a waits PodInitializing x0; Initialized=False ContainersNotInitialized; Ready=False ContainersNotReady
+         0 start a
+         0 end: Done
+         0 stop s in 5s: Stopping container s
+         0 release
+         0 Succeeded; s Error 143 x0; a Completed 0 x0; Initialized=True PodCompleted; Ready=False PodCompleted",
+    );
+}
+
+#[test]
+fn a_container_is_ready_when_its_probe_says_so() {
+    check(
+        "spec: {containers: [{name: a, readinessProbe: {initialDelaySeconds: 2, periodSeconds: 5, \
+         failureThreshold: 2}}]}",
+        "up a
+         show
+         wait 2
+         well a ready
+         show
+         wait 5
+         ill a ready
+         show
+         wait 5
+         ill a ready
+         show",
+        "0 start a
+         0 look again at 2
+         0 Running; a runs x0; Initialized=True -; Ready=False ContainersNotReady
+         0 look again at 2
+         2 probe a Readiness
+         2 look again at 7
+         2 Running; a runs x0 ready; Initialized=True -; Ready=True -
+         2 look again at 7
+         7 probe a Readiness
+         7 look again at 12
+         7 Running; a runs x0 ready; Initialized=True -; Ready=True -
+         7 look again at 12
+         12 probe a Readiness
+         12 look again at 17
+         12 Running; a runs x0; Initialized=True -; Ready=False ContainersNotReady
+         12 look again at 17",
+    );
+}
+
+#[test]
+fn a_container_that_is_not_alive_is_started_anew() {
+    check(
+        "spec: {containers: [{name: a, livenessProbe: {periodSeconds: 1, failureThreshold: 1, \
+         terminationGracePeriodSeconds: 7}}]}",
+        "up a
+         ill a alive
+         exit a 137
+         up a
+         show",
+        "0 start a
+         0 probe a Liveness
+         0 stop a in 7s: Container a failed liveness probe, will be restarted
+         0 start a
+         0 probe a Liveness
+         0 Running; a runs after Error 137 x1 ready; Initialized=True -; Ready=True -",
+    );
+}
+
+#[test]
+fn an_image_that_cannot_be_had_is_tried_again_later() {
+    check(
+        "spec: {containers: [{name: a, image: x}]}",
+        "no a pull
+         show
+         wait 1
+         show
+         wait 9
+         no a pull
+         wait 1",
+        "0 start a
+         0 look again at 1
+         0 Pending; a waits ErrImagePull x0; Initialized=True -; Ready=False ContainersNotReady
+         0 look again at 1
+         1 tell \"Back-off pulling image \\\"x\\\"\"
+         1 hold a: ImagePullBackOff: Back-off pulling image \"x\": ErrImagePull: no such image
+         1 look again at 10
+         1 Pending; a waits ImagePullBackOff x0; Initialized=True -; Ready=False ContainersNotReady
+         1 look again at 10
+         10 start a
+         10 look again at 11
+         11 tell \"Back-off pulling image \\\"x\\\"\"
+         11 hold a: ImagePullBackOff: Back-off pulling image \"x\": ErrImagePull: no such image
+         11 look again at 20",
+    );
+}
+
+#[test]
+fn a_pod_that_is_active_for_too_long_fails() {
+    check(
+        "spec: {activeDeadlineSeconds: 60, containers: [{name: a}]}",
+        "up a
+         wait 60
+         exit a 0
+         show",
+        "0 start a
+         0 look again at 60
+         0 look again at 60
+         60 tell \"Pod was active on the node longer than the specified deadline\"
+         60 end: Failed { reason: \"DeadlineExceeded\", message: \"Pod was active on the node longer than the specified deadline\" }
+         60 stop a in 30s: Stopping container a
+         60 release
+         60 Failed (DeadlineExceeded); a Completed 0 x0; Initialized=True -; Ready=False PodFailed",
+    );
+}
+
+#[test]
+fn a_second_deletion_can_only_be_sooner() {
+    check(
+        "spec: {containers: [{name: a}]}",
+        "up a
+         delete 30
+         delete 60
+         delete 1",
+        "0 start a
+         0 end: Deleted
+         0 stop a in 30s: Stopping container a
+         0 end: Deleted
+         0 stop a in 1s: again",
+    );
+}
+
+/// Clocks go on between a decision and the deed. A pod that was gone at once was to end a moment
+/// before it was asked to, and was asked again, without end.
+#[test]
+fn what_should_have_ended_by_now_is_asked_to_end_once() {
+    let mut it = Story::play("spec: {containers: [{name: a}]}", "up a\ndelete 30");
+    it.life.end.as_mut().expect("it ends").by = it.now - SignedDuration::from_secs(1);
+    it.told.clear();
+    let plan = plan(&it.life, it.now);
+    for action in plan.actions {
+        it.life.begin(&action, it.now);
+        it.do_(action);
+    }
+    assert_eq!(it.told, "0 stop a in 0s: again\n");
+    assert!(super::plan::plan(&it.life, it.now).actions.is_empty());
+}
+
+#[test]
+fn a_pod_that_is_deleted_before_it_started_is_over_at_once() {
+    check(
+        "spec: {initContainers: [{name: i}], containers: [{name: a}]}",
+        "no i pull
+         delete 30
+         show",
+        "0 start i
+         0 look again at 1
+         0 end: Deleted
+         0 release
+         0 delete
+         0 Failed; i waits ErrImagePull x0; a waits PodInitializing x0; Initialized=False ContainersNotInitialized; Ready=False PodFailed",
+    );
+}

@@ -1,0 +1,221 @@
+//! Probes over the network, and by commands: whether a container is well.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, header};
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper_util::rt::TokioIo;
+use k8s_openapi::api::core::v1::{Container, GRPCAction, HTTPGetAction, Probe};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use tokio::net::TcpStream;
+
+use crate::runtime::{Health, Runtime, Target};
+
+/// How much of an answer is read.
+const BODY_BYTES_MAX: usize = 10 * 1024;
+const AGENT: &str = "kube-probe/1.36";
+
+/// Looks whether a container is well, for no longer than the probe says.
+pub(crate) async fn run(runtime: &dyn Runtime, target: &Target, probe: &Probe) -> Health {
+    let seconds = probe.timeout_seconds.unwrap_or(1).max(1);
+    let timeout = Duration::from_secs(u64::from(seconds.unsigned_abs()));
+    let looking = async {
+        if let Some(exec) = &probe.exec {
+            let command = exec.command.clone().unwrap_or_default();
+            return by_command(runtime, target, &command, timeout).await;
+        }
+        let Some(address) = target.address else {
+            return Health::Unknown("the pod has no address".to_owned());
+        };
+        if let Some(get) = &probe.http_get {
+            return by_http(address, &target.container, get).await;
+        }
+        if let Some(tcp) = &probe.tcp_socket {
+            let host = tcp.host.as_deref().filter(|host| !host.is_empty());
+            let Some(port) = port(&tcp.port, &target.container) else {
+                return Health::Unknown(no_port(&tcp.port));
+            };
+            return match TcpStream::connect((host.unwrap_or(&address.to_string()), port)).await {
+                Ok(_) => Health::Well,
+                Err(error) => {
+                    Health::Ill(dial(&format!("{}", SocketAddr::new(address, port)), &error))
+                }
+            };
+        }
+        match &probe.grpc {
+            Some(grpc) => by_grpc(address, grpc).await,
+            None => Health::Unknown("missing probe handler".to_owned()),
+        }
+    };
+    match tokio::time::timeout(timeout, looking).await {
+        Ok(health) => health,
+        Err(_) if probe.exec.is_some() => {
+            Health::Ill(format!("command timed out after {seconds}s"))
+        }
+        Err(_) if probe.grpc.is_some() => {
+            Health::Ill(format!("timeout: health rpc did not complete within {seconds}s"))
+        }
+        Err(_) => Health::Ill("context deadline exceeded".to_owned()),
+    }
+}
+
+async fn by_command(
+    runtime: &dyn Runtime,
+    target: &Target,
+    command: &[String],
+    timeout: Duration,
+) -> Health {
+    match runtime.ask(&target.id, command, Some(timeout)).await {
+        Ok((0, _)) => Health::Well,
+        Ok((_, said)) => Health::Ill(String::from_utf8_lossy(&said).into_owned()),
+        Err(error) => Health::Unknown(error.to_string()),
+    }
+}
+
+async fn by_http(address: IpAddr, container: &Container, get: &HTTPGetAction) -> Health {
+    let Some(port) = port(&get.port, container) else {
+        return Health::Unknown(no_port(&get.port));
+    };
+    let host = get.host.clone().filter(|host| !host.is_empty());
+    let host = host.unwrap_or_else(|| address.to_string());
+    let path = get.path.as_deref().unwrap_or("/");
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    let is_tls = get.scheme.as_deref() == Some("HTTPS");
+    let place = format!("{host}:{port}");
+    let mut request = Request::get(&path)
+        .header(header::USER_AGENT, AGENT)
+        .header(header::ACCEPT, "*/*")
+        .header(header::CONNECTION, "close");
+    let mut named = place.clone();
+    for own in get.http_headers.iter().flatten() {
+        match own.name.eq_ignore_ascii_case("host") {
+            true => named.clone_from(&own.value),
+            false => request = request.header(&own.name, &own.value),
+        }
+    }
+    let request = match request.header(header::HOST, named).body(Empty::<Bytes>::new()) {
+        Ok(request) => request,
+        Err(error) => return Health::Unknown(error.to_string()),
+    };
+    let stream = match TcpStream::connect((host.as_str(), port)).await {
+        Ok(stream) => stream,
+        Err(error) => {
+            let scheme = if is_tls { "https" } else { "http" };
+            let why = dial(&place, &error);
+            return Health::Ill(format!("Get \"{scheme}://{place}{path}\": {why}"));
+        }
+    };
+    let answered = match is_tls {
+        false => answer(stream, request).await,
+        true => match crate::tls::anyone(&host, stream).await {
+            Ok(stream) => answer(stream, request).await,
+            Err(error) => Err(error.to_string()),
+        },
+    };
+    match answered {
+        Ok((200..300, _)) => Health::Well,
+        Ok((300..400, body)) => {
+            Health::Warned(format!("Probe terminated redirects, Response body: {body}"))
+        }
+        Ok((status, _)) => Health::Ill(format!("HTTP probe failed with statuscode: {status}")),
+        Err(why) => Health::Ill(why),
+    }
+}
+
+/// The status and the beginning of the body of an answer.
+async fn answer(
+    stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
+    request: Request<Empty<Bytes>>,
+) -> Result<(u16, String), String> {
+    let text = |error: hyper::Error| error.to_string();
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(text)?;
+    let asking = async {
+        let response = sender.send_request(request).await.map_err(text)?;
+        let status = response.status().as_u16();
+        // What is longer is cut off, which is no fault.
+        let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
+        let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+        Ok((status, String::from_utf8_lossy(&body).into_owned()))
+    };
+    let driving = async {
+        let _ = connection.await;
+        std::future::pending::<()>().await
+    };
+    tokio::select! {
+        answered = asking => answered,
+        () = driving => unreachable!("it waits for ever"),
+    }
+}
+
+async fn by_grpc(address: IpAddr, grpc: &GRPCAction) -> Health {
+    use tonic_health::pb::HealthCheckRequest;
+    use tonic_health::pb::health_check_response::ServingStatus;
+    use tonic_health::pb::health_client::HealthClient;
+
+    let port = u16::try_from(grpc.port).unwrap_or_default();
+    let place = SocketAddr::new(address, port);
+    let unreachable = |error: &dyn std::fmt::Display| {
+        Health::Ill(format!("error: failed to connect service at \"{place}\": {error}"))
+    };
+    let endpoint = match tonic::transport::Endpoint::from_shared(format!("http://{place}")) {
+        Ok(endpoint) => endpoint,
+        Err(error) => return unreachable(&error),
+    };
+    let channel = match endpoint.connect().await {
+        Ok(channel) => channel,
+        Err(error) => return unreachable(&error),
+    };
+    let service = grpc.service.clone().unwrap_or_default();
+    let asked = HealthClient::new(channel).check(HealthCheckRequest { service }).await;
+    match asked {
+        Ok(answer) => match answer.into_inner().status() {
+            ServingStatus::Serving => Health::Well,
+            other => {
+                let status = other.as_str_name();
+                Health::Ill(format!("service unhealthy (responded with {status:?})"))
+            }
+        },
+        Err(status) if status.code() == tonic::Code::Unimplemented => Health::Ill(format!(
+            "error: this server does not implement the grpc health protocol \
+             (grpc.health.v1.Health): {}",
+            status.message()
+        )),
+        Err(status) => Health::Ill(format!("error: health rpc probe failed: {status}")),
+    }
+}
+
+/// The number of a port that may be given by the name that the container gives it.
+pub(crate) fn port(port: &IntOrString, container: &Container) -> Option<u16> {
+    match port {
+        IntOrString::Int(number) => u16::try_from(*number).ok().filter(|number| *number > 0),
+        IntOrString::String(name) => {
+            let mut ports = container.ports.iter().flatten();
+            let named = ports.find(|port| port.name.as_deref() == Some(name));
+            match named {
+                Some(port) => u16::try_from(port.container_port).ok(),
+                None => name.parse().ok(),
+            }
+        }
+    }
+}
+
+fn no_port(port: &IntOrString) -> String {
+    match port {
+        IntOrString::Int(number) => format!("invalid port number: {number}"),
+        IntOrString::String(name) => {
+            format!("couldn't find port: strconv.Atoi: parsing {name:?}: invalid syntax")
+        }
+    }
+}
+
+/// As Go says that nobody can be reached.
+fn dial(place: &str, error: &std::io::Error) -> String {
+    let why = match error.kind() {
+        std::io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
+        _ => error.to_string(),
+    };
+    format!("dial tcp {place}: {why}")
+}

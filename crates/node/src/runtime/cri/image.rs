@@ -1,0 +1,61 @@
+//! Images: whether they are there, and how they come to be.
+
+use k8s_openapi::api::core::v1::Container;
+use tokio::time::Instant;
+
+use super::api::{
+    Api, AuthConfig, Image, ImageSpec, ImageStatusRequest, PodSandboxConfig, PullImageRequest,
+};
+use super::message;
+use crate::runtime::{Fetched, Pulled, StartError};
+
+/// Sees that a container's image is there, as its policy says.
+pub(super) async fn ensure(
+    api: &Api,
+    container: &Container,
+    sandbox: PodSandboxConfig,
+    auth: Option<AuthConfig>,
+    tell: &(dyn Fn() + Send + Sync),
+) -> Result<Pulled, StartError> {
+    let image = container.image.as_deref().unwrap_or_default();
+    let policy = container.image_pull_policy.as_deref().unwrap_or("IfNotPresent");
+    let found = find(api, image).await.map_err(|why| inspect(image, &why))?;
+    let is_there = match (&found, policy) {
+        // What was loaded from a file is known to no registry: there is none that could have a
+        // newer one.
+        (Some(found), "Always") => found.repo_digests.is_empty(),
+        (found, _) => found.is_some(),
+    };
+    match (is_there, policy) {
+        (true, _) => return Ok(Pulled { fetched: None, remark: None }),
+        (false, "Never") => return Err(StartError::NeverPull(image.to_owned())),
+        (false, _) => {}
+    }
+    tell();
+    let began = Instant::now();
+    let request =
+        PullImageRequest { image: Some(spec(image)), auth, sandbox_config: Some(sandbox) };
+    let pulled = api.images.clone().pull_image(request).await;
+    pulled.map_err(|status| StartError::Pull(message(&status)))?;
+    let took = began.elapsed();
+    let bytes = find(api, image).await.ok().flatten().map_or(0, |image| image.size);
+    Ok(Pulled { fetched: Some(Fetched { took, bytes }), remark: None })
+}
+
+/// The image of this name, if the runtime has it.
+///
+/// # Errors
+/// Why it cannot tell.
+pub(super) async fn find(api: &Api, image: &str) -> Result<Option<Image>, String> {
+    let request = ImageStatusRequest { image: Some(spec(image)), verbose: false };
+    let found = api.images.clone().image_status(request).await;
+    found.map(|found| found.into_inner().image).map_err(|status| message(&status))
+}
+
+fn inspect(image: &str, why: &str) -> StartError {
+    StartError::Inspect(format!("Failed to inspect image {image:?}: {why}"))
+}
+
+fn spec(image: &str) -> ImageSpec {
+    ImageSpec { image: image.to_owned(), ..ImageSpec::default() }
+}

@@ -1,0 +1,174 @@
+//! Where on this machine things of pods are that the runtime does not keep: volumes, names of hosts,
+//! last words, logs.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use k8s_openapi::api::core::v1::Pod;
+
+use super::container::log_path;
+use crate::runtime::supply::{namespace, uid};
+
+/// The directory of an agent.
+#[derive(Debug, Clone)]
+pub(super) struct Place(PathBuf);
+
+impl Place {
+    pub(super) fn new(directory: PathBuf) -> Self {
+        Place(directory)
+    }
+
+    /// By what containers of this directory are known among others.
+    pub(super) fn owner(&self) -> String {
+        self.0.to_string_lossy().into_owned()
+    }
+
+    /// The socket of the runtime that was used last from here; none if none was.
+    pub(super) fn socket(&self) -> Option<PathBuf> {
+        fs::read_to_string(self.0.join("cri-socket")).ok().map(PathBuf::from)
+    }
+
+    /// Keeps it for those who come after the agent.
+    pub(super) fn keep_socket(&self, socket: &Path) -> io::Result<()> {
+        fs::create_dir_all(&self.0)?;
+        fs::write(self.0.join("cri-socket"), socket.to_string_lossy().as_bytes())
+    }
+
+    fn pod(&self, uid: &str) -> PathBuf {
+        self.0.join("pods").join(uid)
+    }
+
+    /// Makes the directories of a pod.
+    pub(super) fn make(&self, pod: &Pod) -> io::Result<()> {
+        let directory = self.pod(uid(pod));
+        fs::create_dir_all(directory.join("volumes"))?;
+        // What is in a pod's volumes is nobody else's business.
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o700))?;
+        fs::create_dir_all(self.logs(pod))
+    }
+
+    pub(super) fn volume(&self, uid: &str, name: &str) -> PathBuf {
+        self.pod(uid).join("volumes").join(name)
+    }
+
+    /// A place in a volume, which is made if it is not there. It never leads out of the volume.
+    pub(super) fn in_volume(&self, uid: &str, name: &str, path: &str) -> io::Result<PathBuf> {
+        let volume = self.volume(uid, name).canonicalize()?;
+        let leads_out = || io::Error::new(io::ErrorKind::InvalidInput, "subPath leads outside");
+        let parts = Path::new(path).components();
+        if !parts.clone().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
+            return Err(leads_out());
+        }
+        let mut place = volume.clone();
+        for part in parts {
+            place.push(part);
+            // Links are followed one at a time, so that nothing is made outside.
+            match fs::symlink_metadata(&place) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    fs::create_dir(&place)?;
+                    let like_volume = fs::metadata(&volume)?.permissions();
+                    fs::set_permissions(&place, like_volume)?;
+                }
+                Err(error) => return Err(error),
+                Ok(_) => {}
+            }
+            place = place.canonicalize()?;
+            if !place.starts_with(&volume) {
+                return Err(leads_out());
+            }
+        }
+        Ok(place)
+    }
+
+    /// A file of host names.
+    pub(super) fn hosts(&self, uid: &str, text: &str) -> io::Result<PathBuf> {
+        let path = self.pod(uid).join("hosts");
+        fs::write(&path, text)?;
+        Ok(path)
+    }
+
+    /// Where a container leaves its last words.
+    pub(super) fn last_words(&self, uid: &str, container: &str, number: u32) -> PathBuf {
+        self.pod(uid).join("containers").join(container).join(number.to_string())
+    }
+
+    /// An empty file for them that anybody may write.
+    pub(super) fn make_last_words(
+        &self,
+        uid: &str,
+        container: &str,
+        number: u32,
+    ) -> io::Result<PathBuf> {
+        let path = self.last_words(uid, container, number);
+        fs::create_dir_all(path.parent().unwrap_or(&path))?;
+        fs::write(&path, "")?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666))?;
+        Ok(path)
+    }
+
+    /// The directory of a pod's logs, as kubelet names it.
+    pub(super) fn logs(&self, pod: &Pod) -> PathBuf {
+        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        self.0.join("logs").join(format!("{}_{name}_{}", namespace(pod), uid(pod)))
+    }
+
+    /// The same, of a pod of which only the uid is known.
+    pub(super) fn logs_of(&self, uid: &str) -> Option<PathBuf> {
+        let entries = fs::read_dir(self.0.join("logs")).ok()?.flatten();
+        let suffix = format!("_{uid}");
+        let mut paths = entries.map(|entry| entry.path());
+        paths.find(|path| path.to_string_lossy().ends_with(&suffix))
+    }
+
+    pub(super) fn log(&self, uid: &str, container: &str, number: u32) -> Option<PathBuf> {
+        Some(self.logs_of(uid)?.join(log_path(container, number)))
+    }
+
+    /// Notes that nothing will be added to a log: whoever follows it need not wait.
+    pub(super) fn end_log(&self, uid: &str, container: &str, number: u32) {
+        if let Some(log) = self.log(uid, container, number) {
+            // Who does not learn of it waits until the pod is gone.
+            let _ = fs::write(ended(&log), "");
+        }
+    }
+
+    /// Forgets what a container wrote.
+    pub(super) fn remove_log(&self, uid: &str, container: &str, number: u32) {
+        if let Some(log) = self.log(uid, container, number) {
+            for path in [log.clone(), older(&log), ended(&log)] {
+                // Not all of them need be there.
+                let _ = fs::remove_file(path);
+            }
+        }
+        let _ = fs::remove_file(self.last_words(uid, container, number));
+    }
+
+    /// The uids of the pods that are here.
+    pub(super) fn pods(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.join("pods")).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    pub(super) fn remove(&self, uid: &str) -> io::Result<()> {
+        let logs = self.logs_of(uid);
+        for directory in [Some(self.pod(uid)), logs].into_iter().flatten() {
+            match fs::remove_dir_all(&directory) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The part of a log that was put aside.
+pub(super) fn older(log: &Path) -> PathBuf {
+    log.with_extension("1")
+}
+
+/// What is there when nothing will be added.
+pub(super) fn ended(log: &Path) -> PathBuf {
+    log.with_extension("ended")
+}

@@ -1,0 +1,532 @@
+//! Containers as processes of this machine, for machines without a container engine.
+//!
+//! A container's command runs in a process group of its own, under a *shim*: a small process that
+//! outlives the agent, writes the container's log, and keeps its exit code. Everything is kept in
+//! files, by which an agent that is started later adopts what runs.
+//!
+//! There are no images. Programs are those of this machine; a few images have stand-ins, and
+//! events say so. Where mount namespaces and overlays can be had, a pod sees the machine's files
+//! through a copy of its own, with volumes and tokens at their usual paths; where not, volumes are
+//! below the directory that `KUBEWRIGHT_POD_ROOT` names. The network is the machine's: each pod has
+//! an address of its own in it, which it should listen at.
+
+mod address;
+mod exec;
+mod jail;
+mod place;
+mod shim;
+mod stand_in;
+#[cfg(test)]
+mod tests;
+mod usage;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsString;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt as _, StreamExt as _};
+use k8s_openapi::api::core::v1::{Container, Pod, Probe};
+use kubewright::{Cache, Clock};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::net::TcpStream;
+use tokio::net::unix::pipe;
+use tokio::process::Command;
+use tracing::{debug, warn};
+
+use super::supply::{Supply, Whereabouts, hostname, uid};
+use super::{
+    Attempt, Connection, Ended, Found, FoundContainer, Health, Id, Order, PrepareError, Pulled,
+    Runtime, RuntimeError, StartError, Started, Streams, Target, Usage, growth,
+};
+use crate::environment::{self, environment, expand};
+use crate::local::LocalAddresses;
+use crate::probe;
+
+use self::address::Addresses;
+use self::jail::Jail;
+use self::place::{Place, PodPlace};
+pub use self::shim::main as shim;
+
+const NAME: &str = "process://";
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Where processes are kept, and how they are started.
+#[derive(Debug, Clone)]
+pub struct ProcessConfig {
+    /// Holds all that is known of pods.
+    pub directory: PathBuf,
+    /// The command that calls [`shim`] with what is appended to it.
+    pub shim: Vec<OsString>,
+    /// Where pods find the API server, since addresses of Services lead nowhere here.
+    pub server: Option<(String, u16)>,
+    /// So much is kept of what a container writes, and as much again of what it wrote before.
+    pub log_bytes_max: u64,
+    /// Gives pods addresses of this machine, where that is possible; without, they are on loopback.
+    pub locals: Option<Arc<LocalAddresses>>,
+}
+
+/// What runs containers as processes, after a look at what this machine can do and at what is left
+/// of an earlier agent.
+///
+/// # Errors
+/// If the directory cannot be used.
+pub async fn process(
+    config: ProcessConfig,
+    cache: Cache,
+    clock: Clock,
+) -> io::Result<Arc<dyn Runtime>> {
+    Ok(Arc::new(Process::new(config, cache, clock).await?))
+}
+
+/// Ends all that runs in a directory, after `grace` by force. What is known of it stays: who looks
+/// there next finds containers that have ended.
+pub async fn end_processes(directory: &Path, grace: Duration) {
+    let mut places = Vec::new();
+    for entry in std::fs::read_dir(directory.join("pods")).into_iter().flatten().flatten() {
+        let pod = PodPlace::new(directory, &entry.file_name().to_string_lossy());
+        let newest = pod.newest().into_iter();
+        places.extend(newest.map(|(name, number)| pod.container(&name, number)));
+    }
+    futures::future::join_all(places.iter().map(|place| stop_at(place, grace))).await;
+}
+
+/// Runs containers as processes.
+struct Process {
+    config: ProcessConfig,
+    supply: Supply,
+    clock: Clock,
+    jail: Option<Jail>,
+    addresses: Addresses,
+}
+
+impl Process {
+    async fn new(config: ProcessConfig, cache: Cache, clock: Clock) -> io::Result<Self> {
+        let pods = config.directory.join("pods");
+        std::fs::create_dir_all(&pods)?;
+        let mut addresses = HashMap::new();
+        for entry in std::fs::read_dir(&pods)? {
+            let uid = entry?.file_name().to_string_lossy().into_owned();
+            if let Some(address) = PodPlace::new(&config.directory, &uid).address() {
+                addresses.insert(uid, address);
+            }
+        }
+        let jail = Jail::find().await;
+        debug!(is_jailed = jail.is_some(), "the process runtime begins");
+        let addresses = Addresses::new(&config.directory, config.locals.clone(), addresses);
+        let supply = Supply::new(cache, clock.clone(), config.server.clone());
+        Ok(Process { config, supply, clock, jail, addresses })
+    }
+
+    fn pod(&self, pod: &Pod) -> PodPlace {
+        PodPlace::new(&self.config.directory, uid(pod))
+    }
+
+    fn place(&self, id: &Id) -> Option<Place> {
+        let mut parts = id.as_str().strip_prefix(NAME)?.split('/');
+        let (uid, container, number) = (parts.next()?, parts.next()?, parts.next()?);
+        let pod = PodPlace::new(&self.config.directory, uid);
+        Some(pod.container(container, number.parse().ok()?))
+    }
+
+    /// Where a pod's programs listen.
+    fn own(&self, pod: &Pod) -> IpAddr {
+        let shown = self.addresses.of(uid(pod)).unwrap_or(Ipv4Addr::LOCALHOST);
+        self.addresses.reach(shown.into())
+    }
+
+    fn whereabouts(&self, pod: &Pod) -> Whereabouts {
+        Whereabouts { addresses: vec![self.own(pod)], host: Some(Ipv4Addr::LOCALHOST.into()) }
+    }
+
+    /// What is to be run for a container.
+    async fn order(&self, order: &Order) -> Result<shim::Order, StartError> {
+        let Order { pod, container, number, .. } = order;
+        let address = self.own(pod);
+        let references = environment::references(container);
+        let config = |error: kube::Error| StartError::Config(error.to_string());
+        let sources = self.supply.sources(pod, references, &self.whereabouts(pod)).await;
+        let sources = sources.map_err(config)?;
+        let mut variables = BTreeMap::from([
+            ("PATH".to_owned(), PATH.to_owned()),
+            ("HOSTNAME".to_owned(), hostname(pod)),
+            ("HOME".to_owned(), "/root".to_owned()),
+            ("POD_IP".to_owned(), address.to_string()),
+        ]);
+        let place = self.pod(pod);
+        if self.jail.is_none() {
+            let root = place.root().to_string_lossy().into_owned();
+            variables.insert("KUBEWRIGHT_POD_ROOT".to_owned(), root);
+        }
+        let own = environment(pod, container, &sources);
+        variables.extend(own.map_err(|missing| StartError::Config(missing.to_string()))?);
+        let command = self.command(container, address, &variables)?;
+        let mounts = container.volume_mounts.iter().flatten();
+        let mut mounts: Vec<jail::Mount> = mounts
+            .map(|mount| {
+                let mut source = place.volume(&mount.name);
+                source.extend(mount.sub_path.iter().filter(|path| !path.is_empty()));
+                let is_read_only = mount.read_only == Some(true);
+                jail::Mount { source, target: mount.mount_path.clone(), is_read_only }
+            })
+            .collect();
+        let hosts = place.hosts(&hostname(pod), address).map_err(create)?;
+        let target = "/etc/hosts".to_owned();
+        mounts.push(jail::Mount { source: hosts, target, is_read_only: false });
+        let directory = container.working_dir.clone().unwrap_or_default();
+        let there = place.container(&container.name, *number);
+        std::fs::create_dir_all(there.directory()).map_err(create)?;
+        let security = container.security_context.as_ref();
+        let of_pod = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());
+        let user = security.and_then(|it| it.run_as_user).or(of_pod.and_then(|it| it.run_as_user));
+        let group =
+            security.and_then(|it| it.run_as_group).or(of_pod.and_then(|it| it.run_as_group));
+        let (command, directory) = match &self.jail {
+            Some(jail) => {
+                (jail.wrap(&there, &mounts, &directory, (user, group), &command), there.directory())
+            }
+            None => {
+                for mount in mounts.iter().filter(|mount| mount.target != "/etc/hosts") {
+                    place.expose(&mount.target, &mount.source).map_err(create)?;
+                }
+                (command, place.working_directory(&directory).map_err(create)?)
+            }
+        };
+        let log_bytes_max = self.config.log_bytes_max;
+        Ok(shim::Order { command, variables, directory, log_bytes_max })
+    }
+
+    /// The program of a container and its arguments.
+    fn command(
+        &self,
+        container: &Container,
+        address: IpAddr,
+        variables: &BTreeMap<String, String>,
+    ) -> Result<Vec<String>, StartError> {
+        let known = |name: &str| variables.get(name).cloned();
+        let expanded = |words: &Option<Vec<String>>| -> Vec<String> {
+            words.iter().flatten().map(|word| expand(word, known)).collect()
+        };
+        let (mut command, arguments) = (expanded(&container.command), expanded(&container.args));
+        if command.is_empty() {
+            let image = container.image.as_deref().unwrap_or_default();
+            let Some(stand_in) = stand_in::of(image) else {
+                return Err(StartError::Pull(no_stand_in(image)));
+            };
+            command = match stand_in.program.words(address, container) {
+                Some(words) => {
+                    let shim = self.config.shim.iter();
+                    let shim = shim.map(|word| word.to_string_lossy().into_owned());
+                    shim.chain(words).collect()
+                }
+                None if arguments.is_empty() => vec!["sh".to_owned()],
+                None => Vec::new(),
+            };
+        }
+        command.extend(arguments);
+        let Some(program) = command.first() else {
+            return Err(StartError::Create("no command specified".to_owned()));
+        };
+        let path = variables.get("PATH").map_or(PATH, String::as_str);
+        if !place::is_program(program, path) {
+            return Err(StartError::Run(format!(
+                "exec: {program:?}: executable file not found in $PATH"
+            )));
+        }
+        Ok(command)
+    }
+
+    async fn spawn(&self, place: &Place, order: &shim::Order) -> Result<(), StartError> {
+        place.write_order(order).map_err(create)?;
+        let (program, arguments) = self
+            .config
+            .shim
+            .split_first()
+            .ok_or_else(|| StartError::Create("no shim".to_owned()))?;
+        let mut child = Command::new(program)
+            .args(arguments)
+            .arg("run")
+            .arg(place.directory())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(create)?;
+        let stdout = child.stdout.take().expect("it is piped");
+        // It is not waited for: tokio takes note of its end, and the shim tells of the container's.
+        let mut lines = BufReader::new(stdout).lines();
+        while let Some(line) = lines.next_line().await.map_err(create)? {
+            match line.split_once(' ') {
+                Some(("started", _)) => return Ok(()),
+                Some(("failed", why)) => return Err(StartError::Run(why.to_owned())),
+                _ => {}
+            }
+        }
+        Err(StartError::Run("the shim ended before it said anything".to_owned()))
+    }
+
+    /// Ends what is left of a pod, and removes it.
+    async fn remove(&self, uid: &str) {
+        let place = PodPlace::new(&self.config.directory, uid);
+        for (name, number) in place.newest() {
+            stop_at(&place.container(&name, number), Duration::ZERO).await;
+        }
+        if let Err(error) = place.remove() {
+            warn!(pod = uid, %error, "what is left of a pod was not removed");
+        }
+        self.addresses.take_back(uid);
+        self.supply.forget(uid);
+    }
+}
+
+impl Runtime for Process {
+    fn version(&self) -> String {
+        format!("{NAME}{}", env!("CARGO_PKG_VERSION"))
+    }
+
+    fn adopt<'a>(&'a self, pod: &'a Pod) -> BoxFuture<'a, Found> {
+        Box::pin(async move {
+            let place = self.pod(pod);
+            let mut found = Found {
+                addresses: place.address().map(|address| vec![address.into()]),
+                containers: Vec::new(),
+            };
+            for (name, number) in place.newest() {
+                let there = place.container(&name, number);
+                let Some(started) = there.started() else { continue };
+                let ended = match is_alive(&there) {
+                    true => None,
+                    false => Some(there.ended()),
+                };
+                found.containers.push(FoundContainer { name, number, started, ended });
+            }
+            found
+        })
+    }
+
+    fn prepare<'a>(&'a self, pod: &'a Pod) -> BoxFuture<'a, Result<Vec<IpAddr>, PrepareError>> {
+        Box::pin(async move {
+            let given = self.addresses.give(uid(pod));
+            let address = given.map_err(|error| PrepareError::Sandbox(error.to_string()))?;
+            let failed = |error: io::Error| PrepareError::Sandbox(error.to_string());
+            self.pod(pod).make(address).map_err(failed)?;
+            let place = self.pod(pod);
+            self.supply.fill(pod, &self.whereabouts(pod), |name| place.volume(name)).await?;
+            Ok(vec![address.into()])
+        })
+    }
+
+    fn tend(&self, pod: Arc<Pod>) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let place = self.pod(&pod);
+            self.supply.tend(&pod, &self.whereabouts(&pod), |name| place.volume(name)).await;
+        })
+    }
+
+    fn pull<'a>(
+        &'a self,
+        _: &'a Pod,
+        container: &'a Container,
+        _: &'a (dyn Fn() + Send + Sync),
+    ) -> BoxFuture<'a, Result<Pulled, StartError>> {
+        let image = container.image.as_deref().unwrap_or_default();
+        let has_command = container.command.as_ref().is_some_and(|command| !command.is_empty());
+        let remark = match stand_in::of(image) {
+            Some(stand_in) => Ok(stand_in.remark(image)),
+            None if has_command => {
+                Ok(format!("No image is used: the command of {image:?} is run as a process"))
+            }
+            None => Err(StartError::Pull(no_stand_in(image))),
+        };
+        let pulled = remark.map(|remark| Pulled { fetched: None, remark: Some(remark) });
+        std::future::ready(pulled).boxed()
+    }
+
+    fn start(&self, order: Order) -> BoxFuture<'_, Result<Started, StartError>> {
+        Box::pin(async move {
+            let job = self.order(&order).await?;
+            let place = self.pod(&order.pod).container(&order.container.name, order.number);
+            self.spawn(&place, &job).await?;
+            let id = format!("{NAME}{}/{}/{}", uid(&order.pod), order.container.name, order.number);
+            let image_id = order.container.image.clone().unwrap_or_default();
+            let started = Started { id: Id::new(id), image_id, at: self.clock.now() };
+            place.write_started(&started).map_err(create)?;
+            Ok(started)
+        })
+    }
+
+    fn wait<'a>(&'a self, id: &'a Id) -> BoxFuture<'a, Ended> {
+        Box::pin(async move {
+            match self.place(id) {
+                Some(place) => {
+                    until_ended(&place).await;
+                    place.ended()
+                }
+                None => Ended::with_code(137, self.clock.now()),
+            }
+        })
+    }
+
+    fn stop<'a>(&'a self, id: &'a Id, grace: Duration) -> BoxFuture<'a, Result<(), RuntimeError>> {
+        Box::pin(async move {
+            let Some(place) = self.place(id) else { return Ok(()) };
+            stop_at(&place, grace).await;
+            Ok(())
+        })
+    }
+
+    fn sweep<'a>(&'a self, known: &'a HashSet<String>) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let pods = std::fs::read_dir(self.config.directory.join("pods"));
+            for entry in pods.into_iter().flatten().flatten() {
+                let uid = entry.file_name().to_string_lossy().into_owned();
+                if !known.contains(&uid) {
+                    self.remove(&uid).await;
+                }
+            }
+            self.addresses.sweep();
+        })
+    }
+
+    fn release<'a>(&'a self, _: &'a Pod) -> BoxFuture<'a, Result<(), RuntimeError>> {
+        // Its address stays its own until it is forgotten: others may still believe in it.
+        std::future::ready(Ok(())).boxed()
+    }
+
+    fn forget<'a>(&'a self, pod: &'a Pod) -> BoxFuture<'a, ()> {
+        Box::pin(self.remove(uid(pod)))
+    }
+
+    fn probe<'a>(&'a self, target: &'a Target, probe: &'a Probe) -> BoxFuture<'a, Health> {
+        Box::pin(async move {
+            let address = target.address.map(|address| self.reach(address));
+            probe::run(self, &Target { address, ..target.clone() }, probe).await
+        })
+    }
+
+    fn exec<'a>(
+        &'a self,
+        id: &'a Id,
+        command: &'a [String],
+        streams: Streams,
+    ) -> BoxFuture<'a, Result<i32, RuntimeError>> {
+        Box::pin(async move {
+            let place = self.place(id).filter(is_alive);
+            let place =
+                place.ok_or_else(|| RuntimeError::NotFound(format!("{id} does not run")))?;
+            exec::run(&place, self.jail.as_ref(), command, streams).await
+        })
+    }
+
+    fn attach<'a>(
+        &'a self,
+        id: &'a Id,
+        mut streams: Streams,
+    ) -> BoxFuture<'a, Result<(), RuntimeError>> {
+        Box::pin(async move {
+            let place = self.place(id).filter(is_alive);
+            let place =
+                place.ok_or_else(|| RuntimeError::NotFound(format!("{id} does not run")))?;
+            // What it writes is in its log; it has no input.
+            let mut lines = growth::follow(place.log(), place.exit_file(), true);
+            while let Some(Ok(bytes)) = lines.next().await {
+                exec::copy_log(&bytes, &mut streams).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn connect<'a>(
+        &'a self,
+        pod: &'a Pod,
+        port: u16,
+    ) -> BoxFuture<'a, Result<Box<dyn Connection>, RuntimeError>> {
+        Box::pin(async move {
+            // Most programs listen at all addresses or at the machine's own.
+            for address in [self.own(pod), Ipv4Addr::LOCALHOST.into()] {
+                if let Ok(stream) = TcpStream::connect((address, port)).await {
+                    return Ok(Box::new(stream) as Box<dyn Connection>);
+                }
+            }
+            Err(RuntimeError::Failed(format!("failed to connect to port {port}: refused")))
+        })
+    }
+
+    fn logs<'a>(
+        &'a self,
+        attempt: &'a Attempt,
+        follow: bool,
+    ) -> BoxFuture<'a, Result<BoxStream<'static, io::Result<Vec<u8>>>, RuntimeError>> {
+        let pod = PodPlace::new(&self.config.directory, &attempt.pod);
+        let place = pod.container(&attempt.container, attempt.number);
+        let stream = growth::follow(place.log(), place.exit_file(), follow);
+        std::future::ready(Ok(stream)).boxed()
+    }
+
+    fn usage<'a>(&'a self, id: &'a Id) -> BoxFuture<'a, Option<Usage>> {
+        let place = self.place(id).filter(is_alive);
+        let used = place.and_then(|place| place.pid()).and_then(usage::of_group);
+        std::future::ready(used).boxed()
+    }
+
+    fn machine_usage(&self) -> Option<Usage> {
+        usage::of_machine()
+    }
+
+    fn reach(&self, address: IpAddr) -> IpAddr {
+        self.addresses.reach(address)
+    }
+}
+
+async fn stop_at(place: &Place, grace: Duration) {
+    // A number that nobody holds any more may be another's by now.
+    let Some(pid) = place.pid().filter(|_| is_alive(place)) else { return };
+    let signal = |signal| {
+        if let Some(pid) = Pid::from_raw(pid) {
+            // It may have ended meanwhile.
+            let _ = rustix::process::kill_process_group(pid, signal);
+        }
+    };
+    signal(Signal::TERM);
+    if tokio::time::timeout(grace, until_ended(place)).await.is_err() {
+        signal(Signal::KILL);
+        until_ended(place).await;
+    }
+}
+
+/// Whether a container's shim lives: it holds the pipe open for as long as it does.
+fn is_alive(place: &Place) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(pipe) = rustix::fs::open(place.alive(), flags, Mode::empty()) else { return false };
+    let mut nothing = [0_u8; 1];
+    // Nothing is ever written: what can be read at once is the end.
+    rustix::io::read(&pipe, &mut nothing).is_err()
+}
+
+async fn until_ended(place: &Place) {
+    let Ok(mut alive) = pipe::OpenOptions::new().open_receiver(place.alive()) else { return };
+    // Who opens a pipe that was let go of before is not told so.
+    if is_alive(place) {
+        let mut nothing = [0_u8; 1];
+        while let Ok(1..) = alive.read(&mut nothing).await {}
+    }
+}
+
+fn no_stand_in(image: &str) -> String {
+    format!(
+        "the process runtime has no images and no stand-in for {image:?}: \
+         give the container a command of this machine"
+    )
+}
+
+fn create(error: io::Error) -> StartError {
+    StartError::Create(error.to_string())
+}

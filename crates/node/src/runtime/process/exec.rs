@@ -1,0 +1,210 @@
+//! Other commands in a container: with its environment, in its view of the files.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::OpenptFlags;
+use rustix::termios::Winsize;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::unix::pipe;
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+
+use super::jail::Jail;
+use super::place::Place;
+use crate::runtime::{RuntimeError, Size, Streams};
+
+/// Runs a command until it ends.
+pub(super) async fn run(
+    place: &Place,
+    jail: Option<&Jail>,
+    command: &[String],
+    streams: Streams,
+) -> Result<i32, RuntimeError> {
+    let order = place.order().map_err(failed)?;
+    let command = match (jail, place.pid()) {
+        (Some(jail), Some(pid)) => jail.enter(pid, command),
+        _ => command.to_vec(),
+    };
+    let Streams { stdin, stdout, stderr, terminal } = streams;
+    let (mut child, copying) = match terminal {
+        Some(sizes) => {
+            let (child, terminal) = on_terminal(&command, &order.directory, &order.variables)?;
+            let copying = attend_terminal(terminal, stdin, stdout, sizes);
+            (child, futures::future::Either::Left(copying))
+        }
+        None => {
+            let (program, arguments) = split(&command)?;
+            let mut child = Command::new(program)
+                .args(arguments)
+                .env_clear()
+                .envs(&order.variables)
+                .current_dir(&order.directory)
+                .stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() })
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .kill_on_drop(true)
+                .spawn()
+                .map_err(failed)?;
+            let copying = attend_pipes(&mut child, stdin, stdout, stderr);
+            (child, futures::future::Either::Right(copying))
+        }
+    };
+    let waiting = async { child.wait().await };
+    // What was written before the end is still to be read.
+    let (status, ()) = futures::future::join(waiting, copying).await;
+    let status = status.map_err(failed)?;
+    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+    Ok(status.code().unwrap_or(128 + signal.unwrap_or_default()))
+}
+
+/// Copies between a child and whoever asked for it, until the child writes no more.
+fn attend_pipes(
+    child: &mut Child,
+    stdin: Option<Box<dyn AsyncRead + Send + Unpin>>,
+    stdout: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+    stderr: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+) -> impl Future<Output = ()> + use<> {
+    let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    async move {
+        let feeding = async {
+            if let (Some(mut from), Some(mut to)) = (stdin, input) {
+                // Who does not read any more has had enough.
+                let _ = tokio::io::copy(&mut from, &mut to).await;
+            }
+            std::future::pending::<()>().await
+        };
+        let reading = futures::future::join(drain(output, stdout), drain(errors, stderr));
+        tokio::select! {
+            () = feeding => {}
+            _ = reading => {}
+        }
+    }
+}
+
+async fn drain(
+    from: Option<impl AsyncRead + Unpin>,
+    to: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+) {
+    let Some(mut from) = from else { return };
+    match to {
+        Some(mut to) => {
+            let _ = tokio::io::copy(&mut from, &mut to).await;
+            let _ = to.shutdown().await;
+        }
+        None => {
+            let _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
+        }
+    }
+}
+
+/// Starts a command on a terminal of its own.
+fn on_terminal(
+    command: &[String],
+    directory: &std::path::Path,
+    variables: &std::collections::BTreeMap<String, String>,
+) -> Result<(Child, OwnedFd), RuntimeError> {
+    let open = || -> io::Result<(OwnedFd, OwnedFd)> {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let ours = rustix::pty::openpt(flags)?;
+        rustix::pty::grantpt(&ours)?;
+        rustix::pty::unlockpt(&ours)?;
+        let name = rustix::pty::ptsname(&ours, Vec::new())?;
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let theirs = rustix::fs::open(name.as_c_str(), flags, Mode::empty())?;
+        Ok((ours, theirs))
+    };
+    let (ours, theirs) = open().map_err(failed)?;
+    let stdio = || theirs.try_clone().map(Stdio::from).map_err(failed);
+    // Makes the terminal the one that the command's signals come from.
+    let child = Command::new("setsid")
+        .args(["--ctty", "--wait", "--"])
+        .args(command)
+        .env_clear()
+        .envs(variables)
+        .env("TERM", "xterm")
+        .current_dir(directory)
+        .stdin(stdio()?)
+        .stdout(stdio()?)
+        .stderr(stdio()?)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(failed)?;
+    Ok((child, ours))
+}
+
+async fn attend_terminal(
+    terminal: OwnedFd,
+    stdin: Option<Box<dyn AsyncRead + Send + Unpin>>,
+    stdout: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+    mut sizes: mpsc::Receiver<Size>,
+) {
+    // Both of its directions are as pipes are.
+    let halves = || -> io::Result<(pipe::Receiver, pipe::Sender)> {
+        let flags = rustix::fs::fcntl_getfl(&terminal)?;
+        rustix::fs::fcntl_setfl(&terminal, flags | OFlags::NONBLOCK)?;
+        let from = pipe::Receiver::from_owned_fd_unchecked(terminal.try_clone()?)?;
+        Ok((from, pipe::Sender::from_owned_fd_unchecked(terminal.try_clone()?)?))
+    };
+    let Ok((mut from, mut to)) = halves() else { return };
+    let feeding = async {
+        if let Some(mut stdin) = stdin {
+            // Who does not read any more has had enough.
+            let _ = tokio::io::copy(&mut stdin, &mut to).await;
+            // As somebody at a terminal says that there is no more.
+            let _ = to.write_all(b"\x04").await;
+        }
+        std::future::pending::<()>().await
+    };
+    let resizing = async {
+        while let Some(Size { width, height }) = sizes.recv().await {
+            let size = Winsize { ws_row: height, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 };
+            let _ = rustix::termios::tcsetwinsize(&terminal, size);
+        }
+        std::future::pending::<()>().await
+    };
+    let reading = async {
+        let mut stdout = stdout.unwrap_or_else(|| Box::new(tokio::io::sink()));
+        let mut bytes = [0; 4096];
+        // The end of a terminal is an error: nobody has its other side open.
+        while let Ok(n_bytes @ 1..) = from.read(&mut bytes).await {
+            if stdout.write_all(&bytes[..n_bytes]).await.is_err() {
+                break;
+            }
+            let _ = stdout.flush().await;
+        }
+        let _ = stdout.shutdown().await;
+    };
+    tokio::select! {
+        () = feeding => {}
+        () = resizing => {}
+        () = reading => {}
+    }
+}
+
+/// Passes on what is in a piece of a log.
+pub(super) async fn copy_log(bytes: &[u8], streams: &mut Streams) -> Result<(), RuntimeError> {
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let mut parts = line.splitn(4, |byte| *byte == b' ');
+        let (_, stream, _, text) = (parts.next(), parts.next(), parts.next(), parts.next());
+        let to = match stream {
+            Some(b"stderr") => streams.stderr.as_mut().or(streams.stdout.as_mut()),
+            _ => streams.stdout.as_mut(),
+        };
+        if let (Some(to), Some(text)) = (to, text) {
+            to.write_all(text).await.map_err(failed)?;
+            to.flush().await.map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+fn split(command: &[String]) -> Result<(&String, &[String]), RuntimeError> {
+    command.split_first().ok_or_else(|| RuntimeError::Failed("no command".to_owned()))
+}
+
+fn failed(error: io::Error) -> RuntimeError {
+    RuntimeError::Failed(error.to_string())
+}

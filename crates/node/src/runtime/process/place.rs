@@ -1,0 +1,198 @@
+//! Where things are on disk: a directory for each pod, and in it one for each run of a container.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::shim::{self, Exit};
+use crate::runtime::{Ended, Id, Started};
+
+/// The directory of a pod.
+#[derive(Debug, Clone)]
+pub(super) struct PodPlace(PathBuf);
+
+/// The directory of one run of a container.
+#[derive(Debug, Clone)]
+pub(super) struct Place(PathBuf);
+
+#[derive(Serialize, Deserialize)]
+struct StartedRecord {
+    id: String,
+    image_id: String,
+    at: Timestamp,
+}
+
+impl PodPlace {
+    pub(super) fn new(directory: &Path, uid: &str) -> Self {
+        PodPlace(directory.join("pods").join(uid))
+    }
+
+    pub(super) fn make(&self, address: Ipv4Addr) -> io::Result<()> {
+        fs::create_dir_all(self.root())?;
+        fs::create_dir_all(self.0.join("volumes"))?;
+        // What is in a pod's volumes is nobody else's business.
+        fs::set_permissions(&self.0, fs::Permissions::from_mode(0o700))?;
+        replace(&self.0.join("address"), address.to_string().as_bytes())
+    }
+
+    pub(super) fn address(&self) -> Option<Ipv4Addr> {
+        fs::read_to_string(self.0.join("address")).ok()?.parse().ok()
+    }
+
+    pub(super) fn volume(&self, name: &str) -> PathBuf {
+        self.0.join("volumes").join(name)
+    }
+
+    /// What a pod takes for `/` where it has no view of its own.
+    pub(super) fn root(&self) -> PathBuf {
+        self.0.join("root")
+    }
+
+    pub(super) fn container(&self, name: &str, number: u32) -> Place {
+        Place(self.0.join("containers").join(name).join(number.to_string()))
+    }
+
+    /// The newest run of each container.
+    pub(super) fn newest(&self) -> BTreeMap<String, u32> {
+        let names = |path: &Path| -> Vec<String> {
+            let entries = fs::read_dir(path).into_iter().flatten().flatten();
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+        };
+        let containers = self.0.join("containers");
+        let newest = names(&containers).into_iter().filter_map(|name| {
+            let runs = names(&containers.join(&name));
+            let newest = runs.iter().filter_map(|run| run.parse().ok()).max()?;
+            Some((name, newest))
+        });
+        newest.collect()
+    }
+
+    /// A file of host names for the pod.
+    pub(super) fn hosts(&self, hostname: &str, address: IpAddr) -> io::Result<PathBuf> {
+        let path = self.0.join("hosts");
+        let text = format!("127.0.0.1\tlocalhost\n::1\tlocalhost\n{address}\t{hostname}\n");
+        fs::write(&path, text)?;
+        Ok(path)
+    }
+
+    /// Lets a volume be found below the pod's root.
+    pub(super) fn expose(&self, target: &str, source: &Path) -> io::Result<()> {
+        let link = self.root().join(target.trim_start_matches('/'));
+        if let Some(parent) = link.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        match symlink(source, &link) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            made => made,
+        }
+    }
+
+    pub(super) fn working_directory(&self, wanted: &str) -> io::Result<PathBuf> {
+        let directory = self.root().join(wanted.trim_start_matches('/'));
+        fs::create_dir_all(&directory)?;
+        Ok(directory)
+    }
+
+    pub(super) fn remove(&self) -> io::Result<()> {
+        match fs::remove_dir_all(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+}
+
+impl Place {
+    /// The one that a shim was told.
+    pub(super) fn at(directory: PathBuf) -> Self {
+        Place(directory)
+    }
+
+    pub(super) fn directory(&self) -> PathBuf {
+        self.0.clone()
+    }
+
+    pub(super) fn log(&self) -> PathBuf {
+        self.0.join("log")
+    }
+
+    /// A pipe that the shim holds open.
+    pub(super) fn alive(&self) -> PathBuf {
+        self.0.join("alive")
+    }
+
+    pub(super) fn exit_file(&self) -> PathBuf {
+        self.0.join("exit")
+    }
+
+    pub(super) fn write_order(&self, order: &shim::Order) -> io::Result<()> {
+        replace(&self.0.join("order"), &serde_json::to_vec(order)?)
+    }
+
+    pub(super) fn order(&self) -> io::Result<shim::Order> {
+        Ok(serde_json::from_slice(&fs::read(self.0.join("order"))?)?)
+    }
+
+    pub(super) fn write_pid(&self, pid: u32) -> io::Result<()> {
+        replace(&self.0.join("pid"), pid.to_string().as_bytes())
+    }
+
+    /// The process group of the container.
+    pub(super) fn pid(&self) -> Option<i32> {
+        fs::read_to_string(self.0.join("pid")).ok()?.parse().ok()
+    }
+
+    pub(super) fn write_started(&self, started: &Started) -> io::Result<()> {
+        let Started { id, image_id, at } = started.clone();
+        let record = StartedRecord { id: id.to_string(), image_id, at };
+        replace(&self.0.join("started"), &serde_json::to_vec(&record)?)
+    }
+
+    pub(super) fn started(&self) -> Option<Started> {
+        let bytes = fs::read(self.0.join("started")).ok()?;
+        let StartedRecord { id, image_id, at } = serde_json::from_slice(&bytes).ok()?;
+        Some(Started { id: Id::new(id), image_id, at })
+    }
+
+    pub(super) fn write_exit(&self, exit: &Exit) -> io::Result<()> {
+        replace(&self.exit_file(), &serde_json::to_vec(exit)?)
+    }
+
+    /// How the container ended. One whose shim was killed has no record of it.
+    pub(super) fn ended(&self) -> Ended {
+        let exit = fs::read(self.exit_file()).ok();
+        match exit.and_then(|bytes| serde_json::from_slice::<Exit>(&bytes).ok()) {
+            Some(exit) => Ended::with_code(exit.code, exit.at),
+            None => Ended {
+                code: 137,
+                reason: "ContainerStatusUnknown".to_owned(),
+                message: Some("its supervisor is gone".to_owned()),
+                at: self.started().map_or(Timestamp::UNIX_EPOCH, |started| started.at),
+            },
+        }
+    }
+}
+
+/// Whether a program can be found.
+pub(super) fn is_program(program: &str, path: &str) -> bool {
+    let is_there = |path: &Path| {
+        let found = fs::metadata(path);
+        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return is_there(Path::new(program));
+    }
+    path.split(':').any(|directory| is_there(&Path::new(directory).join(program)))
+}
+
+/// Writes a file that readers see whole or not at all.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let new = path.with_extension("new");
+    fs::write(&new, bytes)?;
+    fs::rename(new, path)
+}

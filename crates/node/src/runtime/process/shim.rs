@@ -1,0 +1,223 @@
+//! The process that stands over a container: it starts it, writes its log, and keeps its exit code.
+//!
+//! It does not need the agent, and lives as long as the container. For that long it holds a pipe
+//! open, whose end tells whoever reads it that the container has ended.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kubewright::Clock;
+use rustix::process::{Pid, Signal};
+use serde::{Deserialize, Serialize};
+
+use super::place::Place;
+use super::stand_in;
+
+/// How long what a container left behind may still write after it has ended.
+const DRAIN_MAX: Duration = Duration::from_secs(2);
+/// A line that is longer is written in parts.
+const LINE_BYTES_MAX: usize = 16 * 1024;
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Order {
+    pub(super) command: Vec<String>,
+    pub(super) variables: BTreeMap<String, String>,
+    pub(super) directory: PathBuf,
+    pub(super) log_bytes_max: u64,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Exit {
+    pub(super) code: i32,
+    pub(super) at: Timestamp,
+}
+
+/// What the command in [`ProcessConfig::shim`](super::ProcessConfig::shim) must call, with the
+/// words that were appended to it.
+pub fn main(words: &[OsString]) -> ExitCode {
+    let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+    let done = match words[..] {
+        ["run", directory] => run(&Place::at(directory.into())),
+        _ => stand_in::run(&words),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(place: &Place) -> io::Result<()> {
+    // Signals for the agent's terminal are none for its pods. Who leads a group already may not.
+    let _ = rustix::process::setsid();
+    match start(place) {
+        Ok(running) => {
+            say(&format!("started {}", running.child.id()))?;
+            running.finish(place)
+        }
+        Err(error) => say(&format!("failed {error}")),
+    }
+}
+
+/// Tells the agent, which waits for this line.
+fn say(line: &str) -> io::Result<()> {
+    let mut stdout = io::stdout();
+    writeln!(stdout, "{line}")?;
+    stdout.flush()
+}
+
+struct Running {
+    child: std::process::Child,
+    /// Open for as long as this process lives.
+    _alive: File,
+    log_bytes_max: u64,
+}
+
+fn start(place: &Place) -> io::Result<Running> {
+    let order = place.order()?;
+    let alive = place.alive();
+    let _ = fs::remove_file(&alive);
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &alive,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )?;
+    // For reading too: nobody need be there to read.
+    let alive = OpenOptions::new().read(true).write(true).open(alive)?;
+    let (program, arguments) = order
+        .command
+        .split_first()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no command"))?;
+    let child = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(&order.variables)
+        .current_dir(&order.directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()?;
+    place.write_pid(child.id())?;
+    Ok(Running { child, _alive: alive, log_bytes_max: order.log_bytes_max })
+}
+
+impl Running {
+    fn finish(mut self, place: &Place) -> io::Result<()> {
+        let log = Arc::new(Mutex::new(Log::open(place, self.log_bytes_max)?));
+        let (done, all_done) = mpsc::channel::<()>();
+        let stdout = self.child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+        let stderr = self.child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+        for (pipe, stream) in [(stdout, "stdout"), (stderr, "stderr")] {
+            let (log, done) = (Arc::clone(&log), done.clone());
+            // Ends with the pipe, or with this process.
+            thread::spawn(move || {
+                if let Some(pipe) = pipe {
+                    copy(pipe, stream, &log);
+                }
+                drop(done);
+            });
+        }
+        drop(done);
+        let status = self.child.wait()?;
+        // What it started goes with it.
+        if let Some(group) = Pid::from_raw(self.child.id() as i32) {
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        }
+        let _ = all_done.recv_timeout(DRAIN_MAX);
+        let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
+        let exit = Exit { code, at: now() };
+        place.write_exit(&exit).or_else(|_| {
+            // On a full disk how it ended is worth more than what it said.
+            log.lock().unwrap_or_else(PoisonError::into_inner).give_up()?;
+            place.write_exit(&exit)
+        })
+    }
+}
+
+/// Copies what a container writes, line by line, until it writes no more.
+fn copy(pipe: Box<dyn Read + Send>, stream: &str, log: &Mutex<Log>) {
+    let mut pipe = BufReader::new(pipe);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let limited = (&mut pipe).take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut line);
+        if !matches!(limited, Ok(1..)) {
+            return;
+        }
+        let is_full = line.last() == Some(&b'\n');
+        if is_full {
+            line.pop();
+        }
+        let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        // A full disk costs lines of the log, not the container.
+        let _ = log.write(&entry(now(), stream, is_full, &line));
+    }
+}
+
+/// A line as CRI has it: when, where, whether it is a whole one, and what.
+pub(super) fn entry(at: Timestamp, stream: &str, is_full: bool, line: &[u8]) -> Vec<u8> {
+    let tag = if is_full { 'F' } else { 'P' };
+    let mut entry = format!("{at:.9} {stream} {tag} ").into_bytes();
+    entry.extend_from_slice(line);
+    entry.push(b'\n');
+    entry
+}
+
+/// A file that begins anew when it is full; the one before is kept.
+struct Log {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    bytes_max: u64,
+}
+
+impl Log {
+    fn open(place: &Place, bytes_max: u64) -> io::Result<Self> {
+        let path = place.log();
+        let file = OpenOptions::new().create(true).append(true).open(&path)?;
+        let bytes = file.metadata()?.len();
+        Ok(Log { path, file, bytes, bytes_max })
+    }
+
+    fn write(&mut self, entry: &[u8]) -> io::Result<()> {
+        if self.bytes > 0 && self.bytes + entry.len() as u64 > self.bytes_max {
+            fs::rename(&self.path, self.path.with_extension("1"))?;
+            self.file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+            self.bytes = 0;
+        }
+        let written = self.file.write_all(entry);
+        match written {
+            Ok(()) => self.bytes += entry.len() as u64,
+            // Half a line would run into the next.
+            Err(_) => self.file.set_len(self.bytes)?,
+        }
+        written
+    }
+
+    /// Gives up what is written, for the sake of what is more important.
+    fn give_up(&mut self) -> io::Result<()> {
+        let _ = fs::remove_file(self.path.with_extension("1"));
+        self.bytes = 0;
+        self.file.set_len(0)
+    }
+}
+
+fn now() -> Timestamp {
+    Clock::system().now()
+}

@@ -1,0 +1,287 @@
+//! What pods are given by the cluster, for runtimes that run something: what environments are made
+//! of, contents of volumes, and tokens, kept up to date.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::api::authentication::v1::{BoundObjectReference, TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount,
+    Volume,
+};
+use kube::Resource;
+use kube::api::{Api, ListParams, PostParams};
+use kubewright::informer::{Scope, Subscription};
+use kubewright::{Cache, Clock};
+use serde::de::DeserializeOwned;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tracing::warn;
+
+use super::PrepareError;
+use crate::environment::Sources;
+use crate::volume::{self, Contents};
+
+/// Tokens are replaced when so much of their time is over, or after a day.
+const TOKEN_SHARE: f64 = 0.8;
+const TOKEN_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long until volumes are tried again that could not be filled.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// Gives pods what the cluster has for them.
+pub(super) struct Supply {
+    cache: Cache,
+    clock: Clock,
+    /// Where the API server is, where addresses of Services lead nowhere.
+    server: Option<(String, u16)>,
+    /// What was issued to pods, by their uids.
+    tokens: Mutex<HashMap<String, Tokens>>,
+}
+
+/// Where a pod is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Whereabouts {
+    pub(super) addresses: Vec<IpAddr>,
+    pub(super) host: Option<IpAddr>,
+}
+
+/// The tokens of a pod, and when they are to be replaced.
+#[derive(Debug, Clone, Default)]
+struct Tokens {
+    by_key: BTreeMap<String, String>,
+    due: Option<Instant>,
+}
+
+impl Supply {
+    pub(super) fn new(cache: Cache, clock: Clock, server: Option<(String, u16)>) -> Self {
+        Supply { cache, clock, server, tokens: Mutex::default() }
+    }
+
+    pub(super) fn client(&self) -> kube::Client {
+        self.cache.client().clone()
+    }
+
+    /// All that a pod refers to and that is there.
+    pub(super) async fn sources(
+        &self,
+        pod: &Pod,
+        (config_maps, secrets): (Vec<String>, Vec<String>),
+        whereabouts: &Whereabouts,
+    ) -> Result<Sources, kube::Error> {
+        let namespace = namespace(pod);
+        let services: Api<Service> = Api::namespaced(self.client(), namespace);
+        let mut services = services.list(&ListParams::default()).await?.items;
+        if namespace != "default" {
+            let server: Api<Service> = Api::namespaced(self.client(), "default");
+            services.extend(server.get_opt("kubernetes").await?);
+        }
+        Ok(Sources {
+            config_maps: self.named::<ConfigMap>(namespace, &config_maps).await?,
+            secrets: self.named::<Secret>(namespace, &secrets).await?,
+            services,
+            server: self.server.clone(),
+            addresses: whereabouts.addresses.clone(),
+            host: whereabouts.host,
+        })
+    }
+
+    async fn named<K>(
+        &self,
+        namespace: &str,
+        names: &[String],
+    ) -> Result<BTreeMap<String, K>, kube::Error>
+    where
+        K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+            + Clone
+            + DeserializeOwned
+            + std::fmt::Debug,
+    {
+        let api: Api<K> = Api::namespaced(self.client(), namespace);
+        let mut found = BTreeMap::new();
+        for name in names {
+            if let Some(object) = api.get_opt(name).await? {
+                found.insert(name.clone(), object);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Fills the volumes of a pod. `directory` says where each is.
+    pub(super) async fn fill(
+        &self,
+        pod: &Pod,
+        whereabouts: &Whereabouts,
+        directory: impl Fn(&str) -> PathBuf,
+    ) -> Result<(), PrepareError> {
+        let volumes = volumes(pod);
+        let failed = |error: kube::Error| PrepareError::Sandbox(error.to_string());
+        let references = volume::references(volumes);
+        let sources = self.sources(pod, references, whereabouts).await.map_err(failed)?;
+        let tokens = self.tokens(pod, volumes).await.map_err(failed)?;
+        for volume in volumes {
+            let refused = |why: String| PrepareError::Volume { volume: volume.name.clone(), why };
+            let content = volume::content(pod, volume, &sources, &tokens.by_key)
+                .map_err(|error| refused(error.to_string()))?;
+            self.put(pod, content, &directory(&volume.name)).await.map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    async fn put(&self, pod: &Pod, content: Contents, directory: &Path) -> Result<(), String> {
+        let group = group(pod);
+        let put = match content {
+            Contents::Empty => volume::make(directory, group),
+            Contents::Files(files) => {
+                let stamp = self.clock.now().as_nanosecond().to_string();
+                volume::write(directory, &files, &stamp)
+                    .and_then(|()| volume::give(directory, group, volume::READ))
+            }
+            Contents::Host { path, is_made } => volume::link(&path, directory, is_made),
+            Contents::Claim(claim) => {
+                let path = self.claimed(pod, &claim).await?;
+                volume::link(&path, directory, true)
+            }
+        };
+        put.map_err(|error| error.to_string())
+    }
+
+    /// Where on this machine the volume is that a claim is bound to.
+    async fn claimed(&self, pod: &Pod, claim: &str) -> Result<String, String> {
+        let claims: Api<PersistentVolumeClaim> = Api::namespaced(self.client(), namespace(pod));
+        let volumes: Api<PersistentVolume> = Api::all(self.client());
+        let text = |error: kube::Error| error.to_string();
+        let found = claims.get(claim).await.map_err(text)?;
+        let volume = found.spec.and_then(|spec| spec.volume_name);
+        let volume = volume.ok_or_else(|| format!("claim {claim:?} is not bound"))?;
+        let spec = volumes.get(&volume).await.map_err(text)?.spec.unwrap_or_default();
+        let host = spec.host_path.map(|host| host.path);
+        let path = host.or(spec.local.map(|local| local.path));
+        path.ok_or_else(|| format!("volume {volume:?} is not on this machine"))
+    }
+
+    /// The tokens of a pod, new ones if they are due.
+    async fn tokens(&self, pod: &Pod, volumes: &[Volume]) -> Result<Tokens, kube::Error> {
+        let known = self.known_tokens(uid(pod));
+        if known.due.is_some_and(|due| Instant::now() < due) {
+            return Ok(known);
+        }
+        let spec = pod.spec.as_ref();
+        let account = spec.and_then(|spec| spec.service_account_name.as_deref());
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client(), namespace(pod));
+        let mut tokens = Tokens::default();
+        for (key, wanted) in volume::tokens(volumes) {
+            let request = TokenRequest {
+                spec: Some(TokenRequestSpec {
+                    audiences: wanted.audience.map(|audience| vec![audience]),
+                    expiration_seconds: wanted.expiration_seconds,
+                    bound_object_ref: Some(BoundObjectReference {
+                        api_version: Some("v1".to_owned()),
+                        kind: Some("Pod".to_owned()),
+                        name: pod.metadata.name.clone(),
+                        uid: pod.metadata.uid.clone(),
+                    }),
+                }),
+                ..TokenRequest::default()
+            };
+            let account = account.unwrap_or("default");
+            let issued =
+                accounts.create_token_request(account, &PostParams::default(), &request).await?;
+            let Some(status) = issued.status else { continue };
+            let (Some(token), Some(expires)) = (status.token, status.expiration_timestamp) else {
+                continue;
+            };
+            let left = expires.0.duration_since(self.clock.now());
+            let left = Duration::try_from(left).unwrap_or_default();
+            let due = Instant::now() + left.mul_f64(TOKEN_SHARE).min(TOKEN_AGE_MAX);
+            tokens.due = Some(tokens.due.map_or(due, |known| known.min(due)));
+            tokens.by_key.insert(key, token);
+        }
+        let mut all = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(uid(pod).to_owned(), tokens.clone());
+        Ok(tokens)
+    }
+
+    fn known_tokens(&self, uid: &str) -> Tokens {
+        let all = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(uid).cloned().unwrap_or_default()
+    }
+
+    /// Fills the volumes of a pod again whenever what they are made of changes, or its tokens are
+    /// due. Does not end by itself.
+    pub(super) async fn tend(
+        &self,
+        pod: &Pod,
+        whereabouts: &Whereabouts,
+        directory: impl Fn(&str) -> PathBuf,
+    ) {
+        let changed = Arc::new(Notify::new());
+        let _heard = self.listen(pod, &changed);
+        loop {
+            let due = async {
+                match self.known_tokens(uid(pod)).due {
+                    Some(due) => tokio::time::sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = changed.notified() => {}
+                () = due => {}
+            }
+            if let Err(error) = self.fill(pod, whereabouts, &directory).await {
+                warn!(pod = uid(pod), %error, "volumes are not up to date");
+                tokio::time::sleep(RETRY).await;
+                changed.notify_one();
+            }
+        }
+    }
+
+    /// Notes when something changes that a pod's volumes are made of.
+    fn listen(&self, pod: &Pod, changed: &Arc<Notify>) -> Vec<Subscription> {
+        let (config_maps, secrets) = volume::references(volumes(pod));
+        let scope = |name: &String| Scope {
+            fields: Some(format!("metadata.name={name}")),
+            ..Scope::within(pod.metadata.namespace.clone())
+        };
+        let config_maps = config_maps.iter().map(|name| {
+            let changed = Arc::clone(changed);
+            self.cache.informer::<ConfigMap>(&scope(name)).subscribe(move |_| changed.notify_one())
+        });
+        let secrets = secrets.iter().map(|name| {
+            let changed = Arc::clone(changed);
+            self.cache.informer::<Secret>(&scope(name)).subscribe(move |_| changed.notify_one())
+        });
+        config_maps.chain(secrets).collect()
+    }
+
+    /// The pod is not there any more.
+    pub(super) fn forget(&self, uid: &str) {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+    }
+}
+
+fn volumes(pod: &Pod) -> &[Volume] {
+    pod.spec.as_ref().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default()
+}
+
+/// The group whose volumes they are, where files can be given away.
+fn group(pod: &Pod) -> Option<u32> {
+    let context = pod.spec.as_ref()?.security_context.as_ref()?;
+    let group = u32::try_from(context.fs_group?).ok()?;
+    rustix::process::geteuid().is_root().then_some(group)
+}
+
+pub(super) fn namespace(pod: &Pod) -> &str {
+    pod.metadata.namespace.as_deref().unwrap_or("default")
+}
+
+pub(super) fn uid(pod: &Pod) -> &str {
+    pod.metadata.uid.as_deref().unwrap_or_default()
+}
+
+pub(super) fn hostname(pod: &Pod) -> String {
+    let own = pod.spec.as_ref().and_then(|spec| spec.hostname.clone());
+    own.or_else(|| pod.metadata.name.clone()).unwrap_or_default()
+}

@@ -1,0 +1,213 @@
+//! What is in the volumes that a node fills.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{
+    ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, Secret, ServiceAccountTokenProjection, Volume,
+};
+
+use super::{File, Files};
+use crate::environment::{Missing, Sources, pod_field, resource_field};
+
+const MODE: i32 = 0o644;
+
+/// What a volume is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Contents {
+    /// A directory of the pod's own.
+    Empty,
+    /// A directory that the node fills.
+    Files(Files),
+    /// Something of the machine.
+    Host { path: String, is_made: bool },
+    /// What a claim is bound to.
+    Claim(String),
+}
+
+/// Why a volume cannot be filled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ContentError {
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    #[error("references non-existent config key: {0}")]
+    Key(String),
+    #[error("volumes of this kind are not supported by this runtime")]
+    Unsupported,
+}
+
+/// The names of the ConfigMaps and Secrets that a pod's volumes are made of.
+pub(crate) fn references(volumes: &[Volume]) -> (Vec<String>, Vec<String>) {
+    let (mut config_maps, mut secrets) = (Vec::new(), Vec::new());
+    for volume in volumes {
+        config_maps.extend(volume.config_map.iter().map(|it| it.name.clone()));
+        secrets.extend(volume.secret.iter().filter_map(|it| it.secret_name.clone()));
+        let projected = volume.projected.iter().flat_map(|it| it.sources.iter().flatten());
+        for source in projected {
+            config_maps.extend(source.config_map.iter().map(|it| it.name.clone()));
+            secrets.extend(source.secret.iter().map(|it| it.name.clone()));
+        }
+    }
+    (config_maps, secrets)
+}
+
+/// The tokens that a pod's volumes hold, each with the key by which [`content`] finds it.
+pub(crate) fn tokens(volumes: &[Volume]) -> Vec<(String, ServiceAccountTokenProjection)> {
+    let mut tokens = Vec::new();
+    for volume in volumes {
+        let projected = volume.projected.iter().flat_map(|it| it.sources.iter().flatten());
+        for token in projected.filter_map(|source| source.service_account_token.as_ref()) {
+            tokens.push((format!("{}/{}", volume.name, token.path), token.clone()));
+        }
+    }
+    tokens
+}
+
+/// What a volume holds. `tokens` has those that were issued.
+pub(crate) fn content(
+    pod: &Pod,
+    volume: &Volume,
+    sources: &Sources,
+    tokens: &BTreeMap<String, String>,
+) -> Result<Contents, ContentError> {
+    if volume.empty_dir.is_some() || volume.ephemeral.is_some() {
+        return Ok(Contents::Empty);
+    }
+    if let Some(host) = &volume.host_path {
+        let is_made = host.type_.as_deref().is_some_and(|type_| type_.ends_with("OrCreate"));
+        return Ok(Contents::Host { path: host.path.clone(), is_made });
+    }
+    if let Some(claim) = &volume.persistent_volume_claim {
+        return Ok(Contents::Claim(claim.claim_name.clone()));
+    }
+    let mut files = Files::new();
+    if let Some(source) = &volume.config_map {
+        let items = Items::new(source.items.as_deref(), source.default_mode, source.optional);
+        items.config_map(&mut files, &source.name, sources)?;
+    } else if let Some(source) = &volume.secret {
+        let items = Items::new(source.items.as_deref(), source.default_mode, source.optional);
+        let name = source.secret_name.as_deref().unwrap_or_default();
+        items.secret(&mut files, name, sources)?;
+    } else if let Some(source) = &volume.downward_api {
+        let mode = source.default_mode;
+        downward(&mut files, pod, source.items.as_deref(), mode, sources)?;
+    } else if let Some(projected) = &volume.projected {
+        let mode = projected.default_mode;
+        for source in projected.sources.iter().flatten() {
+            if let Some(source) = &source.config_map {
+                let items = Items::new(source.items.as_deref(), mode, source.optional);
+                items.config_map(&mut files, &source.name, sources)?;
+            }
+            if let Some(source) = &source.secret {
+                let items = Items::new(source.items.as_deref(), mode, source.optional);
+                items.secret(&mut files, &source.name, sources)?;
+            }
+            if let Some(source) = &source.downward_api {
+                downward(&mut files, pod, source.items.as_deref(), mode, sources)?;
+            }
+            if let Some(token) = &source.service_account_token {
+                let key = format!("{}/{}", volume.name, token.path);
+                let bytes = tokens.get(&key).cloned().unwrap_or_default().into_bytes();
+                files.insert(token.path.clone(), file(bytes, None, mode));
+            }
+        }
+    } else {
+        return Err(ContentError::Unsupported);
+    }
+    Ok(Contents::Files(files))
+}
+
+/// Which keys of an object become which files.
+struct Items<'a> {
+    items: Option<&'a [KeyToPath]>,
+    mode: Option<i32>,
+    is_optional: bool,
+}
+
+impl<'a> Items<'a> {
+    fn new(items: Option<&'a [KeyToPath]>, mode: Option<i32>, optional: Option<bool>) -> Self {
+        let items = items.filter(|items| !items.is_empty());
+        Items { items, mode, is_optional: optional == Some(true) }
+    }
+
+    fn config_map(
+        &self,
+        files: &mut Files,
+        name: &str,
+        sources: &Sources,
+    ) -> Result<(), ContentError> {
+        let Some(map) = sources.config_maps.get(name) else {
+            return self.absent(Missing::ConfigMap(name.to_owned()));
+        };
+        self.select(files, &bytes_of_map(map))
+    }
+
+    fn secret(&self, files: &mut Files, name: &str, sources: &Sources) -> Result<(), ContentError> {
+        let Some(secret) = sources.secrets.get(name) else {
+            return self.absent(Missing::Secret(name.to_owned()));
+        };
+        self.select(files, &bytes_of_secret(secret))
+    }
+
+    fn absent(&self, missing: Missing) -> Result<(), ContentError> {
+        if self.is_optional { Ok(()) } else { Err(missing.into()) }
+    }
+
+    fn select(
+        &self,
+        files: &mut Files,
+        data: &BTreeMap<String, Vec<u8>>,
+    ) -> Result<(), ContentError> {
+        let Some(items) = self.items else {
+            let all = data.iter();
+            files.extend(all.map(|(key, it)| (key.clone(), file(it.clone(), None, self.mode))));
+            return Ok(());
+        };
+        for item in items {
+            match data.get(&item.key) {
+                Some(bytes) => {
+                    files.insert(item.path.clone(), file(bytes.clone(), item.mode, self.mode));
+                }
+                None if self.is_optional => {}
+                None => return Err(ContentError::Key(item.key.clone())),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn bytes_of_map(map: &ConfigMap) -> BTreeMap<String, Vec<u8>> {
+    let text = map.data.iter().flatten();
+    let text = text.map(|(key, value)| (key.clone(), value.clone().into_bytes()));
+    let binary = map.binary_data.iter().flatten();
+    text.chain(binary.map(|(key, value)| (key.clone(), value.0.clone()))).collect()
+}
+
+fn bytes_of_secret(secret: &Secret) -> BTreeMap<String, Vec<u8>> {
+    let data = secret.data.iter().flatten();
+    data.map(|(key, value)| (key.clone(), value.0.clone())).collect()
+}
+
+fn downward(
+    files: &mut Files,
+    pod: &Pod,
+    items: Option<&[DownwardAPIVolumeFile]>,
+    mode: Option<i32>,
+    sources: &Sources,
+) -> Result<(), ContentError> {
+    for item in items.into_iter().flatten() {
+        let mut text = String::new();
+        if let Some(field) = &item.field_ref {
+            text = pod_field(pod, &field.field_path, sources)?;
+        } else if let Some(field) = &item.resource_field_ref {
+            // It names a container: there is none that it could mean by itself.
+            text = resource_field(pod, &Default::default(), field);
+        }
+        files.insert(item.path.clone(), file(text.into_bytes(), item.mode, mode));
+    }
+    Ok(())
+}
+
+fn file(bytes: Vec<u8>, own: Option<i32>, otherwise: Option<i32>) -> File {
+    let mode = own.or(otherwise).unwrap_or(MODE);
+    File { bytes, mode: u32::try_from(mode).unwrap_or(0o644) }
+}

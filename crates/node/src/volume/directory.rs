@@ -1,0 +1,138 @@
+//! Fills a directory so that readers see all of the old or all of the new, never a mixture.
+//!
+//! The files are in a directory of their own, to which the link `..data` points; what readers open
+//! are links through it. Replacing that one link replaces everything at once.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
+use std::path::{Component, Path};
+
+use super::Files;
+
+const DATA: &str = "..data";
+/// What a group may do with files that are given to it.
+pub(crate) const READ: u32 = 0o440;
+const WRITE: u32 = 0o660;
+/// New files in a directory belong to its group too.
+const DIRECTORY: u32 = 0o2110;
+
+/// Makes an empty directory in which everybody may write, and which belongs to this group.
+///
+/// # Errors
+/// If the disk refuses.
+pub(crate) fn make(directory: &Path, group: Option<u32>) -> io::Result<()> {
+    if directory.exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(directory)?;
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o777))?;
+    give(directory, group, WRITE)
+}
+
+/// Gives a file, or a directory with all that is in it, to a group.
+///
+/// # Errors
+/// If that is not allowed.
+pub(crate) fn give(path: &Path, group: Option<u32>, rights: u32) -> io::Result<()> {
+    let Some(group) = group else { return Ok(()) };
+    let found = fs::symlink_metadata(path)?;
+    lchown(path, None, Some(group))?;
+    if found.is_symlink() {
+        return Ok(());
+    }
+    let more = if found.is_dir() { rights | DIRECTORY } else { rights };
+    fs::set_permissions(path, fs::Permissions::from_mode(found.permissions().mode() | more))?;
+    if found.is_dir() {
+        for entry in fs::read_dir(path)? {
+            give(&entry?.path(), Some(group), rights)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a directory hold these files and no others. `stamp` tells this filling from others.
+///
+/// # Errors
+/// If the disk refuses; the directory is then as it was.
+pub(crate) fn write(directory: &Path, files: &Files, stamp: &str) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    if holds(directory, files) {
+        return Ok(());
+    }
+    let new = directory.join(format!("..{stamp}"));
+    if new.exists() {
+        fs::remove_dir_all(&new)?;
+    }
+    fs::create_dir(&new)?;
+    for (path, file) in files {
+        if !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a path leads outside"));
+        }
+        let place = new.join(path);
+        if let Some(parent) = place.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(&place, &file.bytes)?;
+        fs::set_permissions(&place, fs::Permissions::from_mode(file.mode))?;
+    }
+    let old = fs::read_link(directory.join(DATA)).ok();
+    let link = directory.join("..data_tmp");
+    let _ = fs::remove_file(&link);
+    symlink(format!("..{stamp}"), &link)?;
+    fs::rename(&link, directory.join(DATA))?;
+    links(directory, files)?;
+    match old {
+        Some(old) if old.as_os_str() != format!("..{stamp}").as_str() => {
+            fs::remove_dir_all(directory.join(old))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Lets a directory of the machine be found as a volume.
+///
+/// # Errors
+/// If it is not there.
+pub(crate) fn link(path: &str, volume: &Path, is_made: bool) -> io::Result<()> {
+    if is_made {
+        fs::create_dir_all(path)?;
+    }
+    fs::metadata(path)?;
+    match symlink(path, volume) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+/// Whether a directory is as it is to be already.
+fn holds(directory: &Path, files: &Files) -> bool {
+    let Ok(entries) = fs::read_dir(directory.join(DATA)) else { return false };
+    let first = |path: &str| path.split('/').next().unwrap_or_default().to_owned();
+    let wanted: BTreeSet<String> = files.keys().map(|path| first(path)).collect();
+    let there: BTreeSet<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    wanted == there
+        && files.iter().all(|(path, file)| {
+            fs::read(directory.join(DATA).join(path)).is_ok_and(|bytes| bytes == file.bytes)
+        })
+}
+
+/// What readers see: a link for the first part of each path.
+fn links(directory: &Path, files: &Files) -> io::Result<()> {
+    let first = |path: &str| path.split('/').next().unwrap_or_default().to_owned();
+    for entry in fs::read_dir(directory)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if !name.starts_with("..") && !files.keys().any(|path| first(path) == name) {
+            fs::remove_file(directory.join(name))?;
+        }
+    }
+    for name in files.keys().map(|path| first(path)) {
+        let link = directory.join(&name);
+        if fs::symlink_metadata(&link).is_err() {
+            symlink(Path::new(DATA).join(&name), link)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! Images by value.
+
+use std::path::Path;
+
+use super::*;
+
+fn contents() -> Contents {
+    Contents {
+        architecture: "amd64".to_owned(),
+        layers: vec![surroundings(), vec![File::new("pets", 0o555, b"a program".to_vec())]],
+        entrypoint: vec!["/pets".to_owned()],
+        labels: vec![("org.opencontainers.image.version".to_owned(), "1".to_owned())],
+    }
+}
+
+fn reference() -> Reference {
+    "registry.example.com/team/pets:1".parse().expect("a name")
+}
+
+#[test]
+fn equal_contents_give_equal_bytes() {
+    let (one, two) = (Image::of(&contents()), Image::of(&contents()));
+    assert_eq!(archive::write(&one, &reference()), archive::write(&two, &reference()));
+    let mut other = contents();
+    other.layers[1][0].bytes = Some(b"another".to_vec());
+    let other = Image::of(&other);
+    assert_ne!(one.manifest.digest, other.manifest.digest);
+    assert_eq!(one.layers[0], other.layers[0], "what stays the same is sent once");
+}
+
+#[test]
+fn an_archive_is_read_as_it_was_written() {
+    let image = Image::of(&contents());
+    let bytes = archive::write(&image, &reference());
+    let (read, name) = archive::read(&bytes).expect("it is an image");
+    assert_eq!(read, image);
+    assert_eq!(name.as_deref(), Some("registry.example.com/team/pets:1"));
+    let mut damaged = bytes.clone();
+    let at = bytes.windows(7).position(|it| it == b"\"User\":").expect("the configuration");
+    damaged[at + 1] = b'u';
+    let error = archive::read(&damaged).expect_err("it is damaged");
+    assert!(matches!(error, archive::ArchiveError::Damaged { .. }), "{error}");
+    archive::read(b"#!/bin/sh").expect_err("it is no archive");
+}
+
+/// By a program that has read many archives.
+#[test]
+fn tar_reads_what_is_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("image.tar");
+    std::fs::write(&path, archive::write(&Image::of(&contents()), &reference())).expect("written");
+    let Ok(output) = std::process::Command::new("tar").arg("-tvf").arg(&path).output() else {
+        eprintln!("skipped: there is no `tar`");
+        return;
+    };
+    let listed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for name in ["oci-layout", "index.json", "manifest.json", "blobs/sha256/"] {
+        assert!(listed.contains(name), "{listed}");
+    }
+}
+
+#[test]
+fn names_of_images_are_understood() {
+    let check = |name: &str, expected: &str| {
+        assert_eq!(name.parse::<Reference>().expect(name).to_string(), expected);
+    };
+    check("pets", "docker.io/library/pets:latest");
+    check("team/pets:1", "docker.io/team/pets:1");
+    check("localhost:5000/pets", "localhost:5000/pets:latest");
+    check("r.example.com/a/b:v1.0-rc", "r.example.com/a/b:v1.0-rc");
+    for name in ["", "Pets", "pets:", "pets@sha256:00", "a//b", "pets:a b"] {
+        name.parse::<Reference>().expect_err(name);
+    }
+}
+
+#[test]
+fn a_program_says_what_it_is() {
+    let this = std::env::current_exe().expect("this program");
+    let bytes = std::fs::read(&this).expect("read");
+    let elf = Elf::parse(&bytes).expect("it runs here");
+    assert!(["amd64", "arm64"].contains(&elf.architecture));
+    assert_eq!(Elf::parse(b"#!/bin/sh"), Err(ElfError::Format));
+    for length in 0..bytes.len().min(2000) {
+        // Whatever is cut off, it ends in an answer.
+        let _ = Elf::parse(&bytes[..length]);
+    }
+    if elf.interpreter.is_some() {
+        let error = program::read(&this, false).expect_err("it needs others");
+        assert!(error.to_string().contains("rustup target add"), "{error}");
+        program::read(&this, true).expect("it is taken if somebody says so");
+    }
+    program::read(Path::new("/nonexistent"), false).expect_err("there is none");
+}
+
+#[test]
+fn musl_is_chosen_where_there_is_musl() {
+    use program::Linkage;
+    let musl = "x86_64-unknown-linux-musl".to_owned();
+    let gnu = "x86_64-unknown-linux-gnu".to_owned();
+    let choose = |given, installed: &[String]| Linkage::choose(given, installed, "x86_64");
+    assert_eq!(choose(None, &[gnu.clone(), musl.clone()]), Linkage::Musl { target: musl });
+    assert_eq!(choose(None, &[]), Linkage::Gnu { target: gnu });
+    assert!(matches!(choose(Some("x"), &[]), Linkage::Given { .. }));
+}

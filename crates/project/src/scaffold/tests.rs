@@ -1,0 +1,359 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::apply::apply;
+use crate::project::Project;
+
+/// A project in a folder of its own.
+struct Site {
+    dir: tempfile::TempDir,
+}
+
+type Tree = BTreeMap<String, String>;
+
+impl Site {
+    fn new() -> Self {
+        let site = Site { dir: tempfile::tempdir().expect("a folder") };
+        site.make(&init(site.root(), &begin()).expect("a plan"));
+        site
+    }
+
+    fn root(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn make(&self, plan: &Plan) {
+        apply(self.root(), plan).expect("applied");
+    }
+
+    fn project(&self) -> Project {
+        Project::find(&self.root().join("src")).expect("a project")
+    }
+
+    fn api(&self, wanted: &NewApi) -> Result<Plan, ScaffoldError> {
+        create_api(&self.project(), wanted)
+    }
+
+    fn webhook(&self, wanted: &Hooks) -> Result<Plan, ScaffoldError> {
+        create_webhook(&self.project(), wanted)
+    }
+
+    /// All files, by their path.
+    fn tree(&self) -> Tree {
+        let mut files = Tree::new();
+        let mut folders = vec![self.root().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).expect("a list") {
+                let path = entry.expect("an entry").path();
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false => {
+                        let name = path.strip_prefix(self.root()).expect("it is below");
+                        let text = fs::read_to_string(&path).expect("a text");
+                        files.insert(name.display().to_string(), text);
+                    }
+                }
+            }
+        }
+        files
+    }
+
+    /// Says how a file goes on, as an author would.
+    fn edit(&self, path: &str, from: &str, to: &str) {
+        let path = self.root().join(path);
+        let text = fs::read_to_string(&path).expect("a text");
+        assert!(text.contains(from), "{text}");
+        fs::write(path, text.replacen(from, to, 1)).expect("written");
+    }
+}
+
+fn begin() -> Init {
+    Init {
+        name: "book-keeper".to_owned(),
+        domain: "my.domain".to_owned(),
+        repository: None,
+        license: License::None,
+        owner: None,
+        namespaced: false,
+        library: Library::Version("0.1.0".to_owned()),
+    }
+}
+
+fn guestbook() -> NewApi {
+    NewApi {
+        group: "webapp".to_owned(),
+        version: "v1".to_owned(),
+        kind: "Guestbook".to_owned(),
+        plural: None,
+        namespaced: true,
+        resource: true,
+        controller: true,
+    }
+}
+
+fn old(api: &NewApi, force: bool) -> OldApi {
+    let NewApi { group, version, kind, .. } = api.clone();
+    OldApi { group, version, kind, force }
+}
+
+fn hooks(api: &NewApi) -> Hooks {
+    let NewApi { group, version, kind, .. } = api.clone();
+    let spokes = Vec::new();
+    Hooks { group, version, kind, defaulting: true, validation: true, conversion: false, spokes }
+}
+
+fn told<T: std::fmt::Debug>(outcome: Result<T, ScaffoldError>) -> String {
+    outcome.expect_err("it is refused").to_string()
+}
+
+#[test]
+fn a_project_has_few_files() {
+    let wanted = Init { license: License::Mit, owner: Some("Me".to_owned()), ..begin() };
+    let dir = tempfile::tempdir().expect("a folder");
+    let plan = init(dir.path(), &wanted).expect("a plan");
+    assert!(plan.changes.len() < 15, "{}", plan.changes.len());
+    apply(dir.path(), &plan).expect("applied");
+    let project = Project::find(dir.path()).expect("a project");
+    assert_eq!((project.name.as_str(), project.domain.as_str()), ("book-keeper", "my.domain"));
+    assert!(project.apis().expect("kinds").is_empty());
+    let again = init(dir.path(), &wanted).expect("a plan");
+    assert!(again.is_empty(), "twice is once");
+    let other = Init { domain: "other".to_owned(), ..wanted };
+    assert!(told(init(dir.path(), &other)).contains("here is a project already, \"book-keeper\""));
+}
+
+#[test]
+fn a_file_that_is_there_is_not_overwritten() {
+    let dir = tempfile::tempdir().expect("a folder");
+    fs::write(dir.path().join("README.md"), "Mine.").expect("written");
+    let refused = told(init(dir.path(), &begin()));
+    assert!(refused.starts_with("README.md: is there already"), "{refused}");
+
+    let site = Site::new();
+    fs::write(site.root().join("src/guestbook.rs"), "//! Mine.\n").expect("written");
+    let refused = told(site.api(&guestbook()));
+    assert!(refused.starts_with("src/guestbook.rs: is there already"), "{refused}");
+}
+
+fn conversion(spoke: &str) -> Hooks {
+    Hooks {
+        defaulting: false,
+        validation: false,
+        conversion: true,
+        spokes: vec![spoke.to_owned()],
+        ..hooks(&guestbook())
+    }
+}
+
+/// One thing that an author adds, and takes back later.
+enum Step {
+    Api(NewApi),
+    Webhook(Hooks),
+}
+
+impl Step {
+    fn forth(&self, site: &Site) -> Plan {
+        let plan = match self {
+            Step::Api(api) => site.api(api),
+            Step::Webhook(hooks) => site.webhook(hooks),
+        };
+        plan.expect("a plan")
+    }
+
+    fn back(&self, site: &Site) -> Plan {
+        let plan = match self {
+            Step::Api(api) => delete_api(&site.project(), &old(api, false)),
+            Step::Webhook(hooks) => delete_webhook(&site.project(), hooks, false),
+        };
+        plan.expect("a plan")
+    }
+}
+
+fn shelf() -> NewApi {
+    NewApi {
+        kind: "BookShelf".to_owned(),
+        version: "v1alpha1".to_owned(),
+        plural: Some("bookshelves".to_owned()),
+        namespaced: false,
+        ..guestbook()
+    }
+}
+
+fn another(version: &str) -> NewApi {
+    NewApi { version: version.to_owned(), controller: false, ..guestbook() }
+}
+
+/// Each time the tree is as it was, byte for byte.
+#[test]
+fn what_is_deleted_was_never_there() {
+    let steps = [
+        Step::Api(NewApi { controller: false, ..shelf() }),
+        Step::Api(guestbook()),
+        Step::Webhook(hooks(&guestbook())),
+        Step::Api(another("v2")),
+        Step::Webhook(conversion("v2")),
+        Step::Api(another("v3beta1")),
+        Step::Webhook(conversion("v3beta1")),
+    ];
+    let site = Site::new();
+    // What an author writes in between stays.
+    site.edit("src/lib.rs", "    Operator::new", "    // Here.\n    Operator::new");
+    let mut trees = Vec::new();
+    for step in &steps {
+        trees.push(site.tree());
+        site.make(&step.forth(&site));
+        let again = step.forth(&site);
+        assert!(again.is_empty(), "twice is once:\n{}", again.diff());
+    }
+    let versions = |api: &crate::Api| api.versions.clone();
+    let apis = site.project().apis().expect("kinds");
+    assert_eq!(
+        apis.iter().map(versions).collect::<Vec<_>>(),
+        [vec!["v1alpha1"], vec!["v1", "v2", "v3beta1"],]
+    );
+    for (step, before) in steps.iter().zip(trees).rev() {
+        let plan = step.back(&site);
+        site.make(&plan);
+        assert_eq!(site.tree(), before, "{}", plan.diff());
+    }
+}
+
+#[test]
+fn a_controller_can_come_later_than_its_kind() {
+    let site = Site::new();
+    site.make(&site.api(&NewApi { controller: false, ..guestbook() }).expect("a plan"));
+    let without = site.tree();
+    site.make(&site.api(&NewApi { resource: false, ..guestbook() }).expect("a plan"));
+    assert!(site.tree()["src/lib.rs"].contains(".controller(guestbook::controller::new())"));
+    assert_ne!(site.tree(), without);
+
+    let stranger = NewApi { resource: false, kind: "Shelf".to_owned(), ..guestbook() };
+    assert!(told(site.api(&stranger)).ends_with("add --resource to define it"));
+}
+
+#[test]
+fn another_version_begins_as_the_first_has_become() {
+    let site = Site::new();
+    site.make(&site.api(&guestbook()).expect("a plan"));
+    site.edit("src/guestbook/v1.rs", "pub foo: Option<String>", "pub bar: Option<u32>");
+    site.make(&site.api(&another("v2")).expect("a plan"));
+    let text = &site.tree()["src/guestbook/v2.rs"];
+    assert!(text.contains("pub bar: Option<u32>") && text.contains("version = \"v2\""), "{text}");
+    let library = &site.tree()["src/lib.rs"];
+    assert!(library.contains(".version::<guestbook::v2::Guestbook>()"), "{library}");
+
+    let elsewhere = NewApi { namespaced: false, ..another("v3") };
+    assert!(told(site.api(&elsewhere)).ends_with("in all versions: leave out --cluster-scoped"));
+}
+
+#[test]
+fn what_an_author_wrote_goes_only_if_it_is_said() {
+    let site = Site::new();
+    let before = site.tree();
+    site.make(&site.api(&guestbook()).expect("a plan"));
+    site.edit("src/guestbook/v1.rs", "pub foo", "pub bar");
+    let call = ".controller(guestbook::controller::new())";
+    site.edit("src/lib.rs", call, ".controller(guestbook::controller::new().at_once(4))");
+    let refused = told(delete_api(&site.project(), &old(&guestbook(), false)));
+    let expected = "src/guestbook/v1.rs, src/lib.rs would be lost, which were changed since: add \
+                    --force if that is meant";
+    assert_eq!(refused, expected);
+    site.make(&delete_api(&site.project(), &old(&guestbook(), true)).expect("a plan"));
+    assert_eq!(site.tree(), before);
+}
+
+#[test]
+fn what_others_need_is_not_deleted() {
+    let site = Site::new();
+    for step in [
+        Step::Api(guestbook()),
+        Step::Webhook(hooks(&guestbook())),
+        Step::Api(another("v2")),
+        Step::Webhook(conversion("v2")),
+    ] {
+        site.make(&step.forth(&site));
+    }
+    let delete = |api: &NewApi| told(delete_api(&site.project(), &old(api, true)));
+    assert!(delete(&another("v2")).contains("--conversion --spoke v2` first"));
+    assert!(delete(&guestbook()).starts_with("v1 is the version that Guestbook is stored in"));
+    assert!(delete(&shelf()).contains("There are: Guestbook of webapp.my.domain/v1,v2"));
+    site.make(&delete_webhook(&site.project(), &conversion("v2"), false).expect("a plan"));
+    site.make(&delete_api(&site.project(), &old(&another("v2"), false)).expect("a plan"));
+    let refused = told(delete_api(&site.project(), &old(&guestbook(), true)));
+    assert!(refused.contains("has a webhook: `kubewright delete webhook"), "{refused}");
+}
+
+#[test]
+fn webhooks_that_cannot_be_are_refused_with_what_to_do() {
+    let site = Site::new();
+    let refused = told(site.webhook(&hooks(&guestbook())));
+    assert!(refused.contains("`kubewright create api --group \"webapp\""), "{refused}");
+    site.make(&site.api(&guestbook()).expect("a plan"));
+    let none = Hooks { defaulting: false, validation: false, ..hooks(&guestbook()) };
+    assert!(told(site.webhook(&none)).starts_with("say which webhooks: --defaulting"));
+    assert!(told(site.webhook(&hooks(&another("v2")))).contains("Guestbook has only v1"));
+    let alone = Hooks { spokes: Vec::new(), ..conversion("v2") };
+    assert!(told(site.webhook(&alone)).contains("adds a version to convert"));
+    assert!(told(site.webhook(&conversion("v2"))).ends_with("the hub v1: Guestbook has v1"));
+    site.make(&site.api(&another("v2")).expect("a plan"));
+    assert!(told(site.webhook(&conversion("v3"))).contains("Guestbook has v1, v2"));
+    let refused = told(site.webhook(&hooks(&another("v2"))));
+    assert!(refused.contains("are for v1, the version it is stored in"), "{refused}");
+}
+
+#[test]
+fn names_that_are_taken_are_refused() {
+    let site = Site::new();
+    site.make(&site.api(&guestbook()).expect("a plan"));
+    let other = NewApi { group: "other".to_owned(), ..guestbook() };
+    let expected = "--kind \"Guestbook\": `src/guestbook.rs` is Guestbook of webapp.my.domain/v1: \
+                    choose another";
+    assert_eq!(told(site.api(&other)), expected);
+}
+
+#[test]
+fn sources_that_are_no_rust_are_refused_with_their_place() {
+    let site = Site::new();
+    site.edit("src/lib.rs", "pub fn", "pub fnord fn");
+    let refused = told(site.api(&guestbook()));
+    assert!(refused.starts_with("src/lib.rs:6:5: is no Rust: "), "{refused}");
+}
+
+/// What a diff shows is what is done.
+#[test]
+fn a_diff_names_every_file() {
+    let site = Site::new();
+    let plan = site.api(&guestbook()).expect("a plan");
+    let diff = plan.diff();
+    for line in [
+        "--- a/src/lib.rs\n+++ b/src/lib.rs\n",
+        "--- /dev/null\n+++ b/src/guestbook/v1.rs\n",
+        "+pub mod guestbook;\n",
+        "+mod guestbook_controller;\n",
+    ] {
+        assert!(diff.contains(line), "{diff}");
+    }
+}
+
+#[test]
+fn versions_of_what_it_is_made_of_are_those_of_this_repository() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = fs::read_to_string(root.join("Cargo.toml")).expect("a manifest");
+    let workspace: toml_edit::DocumentMut = text.parse().expect("a manifest");
+    let site = Site::new();
+    let manifest: toml_edit::DocumentMut = site.tree()["Cargo.toml"].parse().expect("a manifest");
+    let version = |item: &toml_edit::Item| {
+        let version = item.as_str().or_else(|| item.get("version")?.as_str());
+        version.unwrap_or_default().to_owned()
+    };
+    for (name, dependency) in manifest["dependencies"].as_table().expect("a table") {
+        if name != "kubewright" {
+            let ours = &workspace["workspace"]["dependencies"][name];
+            assert_eq!(version(dependency), version(ours), "{name}");
+        }
+    }
+    let rust = &workspace["workspace"]["package"]["rust-version"];
+    assert_eq!(manifest["package"]["rust-version"].as_str(), rust.as_str());
+}

@@ -1,0 +1,41 @@
+//! The built-in plugins: upstream's rules, a file each.
+
+mod balanced_allocation;
+mod default_binder;
+mod default_preemption;
+mod image_locality;
+mod inter_pod_affinity;
+mod node_affinity;
+mod node_label;
+mod node_name;
+mod node_ports;
+mod node_resources_fit;
+mod node_unschedulable;
+mod pod_topology_spread;
+mod priority_sort;
+mod scheduling_gates;
+mod taint_toleration;
+mod volume_binding;
+mod volume_limits;
+mod volume_restrictions;
+mod volume_zone;
+
+pub(crate) use self::balanced_allocation::BalancedAllocation;
+pub(crate) use self::default_binder::DefaultBinder;
+pub(crate) use self::default_preemption::DefaultPreemption;
+pub(crate) use self::image_locality::ImageLocality;
+pub(crate) use self::inter_pod_affinity::InterPodAffinity;
+pub(crate) use self::node_affinity::NodeAffinity;
+pub(crate) use self::node_label::NodeLabel;
+pub(crate) use self::node_name::NodeName;
+pub(crate) use self::node_ports::NodePorts;
+pub(crate) use self::node_resources_fit::{NodeResourcesFit, Strategy, Weight};
+pub(crate) use self::node_unschedulable::NodeUnschedulable;
+pub(crate) use self::pod_topology_spread::PodTopologySpread;
+pub(crate) use self::priority_sort::PrioritySort;
+pub(crate) use self::scheduling_gates::SchedulingGates;
+pub(crate) use self::taint_toleration::TaintToleration;
+pub(crate) use self::volume_binding::{VolumeApi, VolumeBinding};
+pub(crate) use self::volume_limits::VolumeLimits;
+pub(crate) use self::volume_restrictions::VolumeRestrictions;
+pub(crate) use self::volume_zone::VolumeZone;

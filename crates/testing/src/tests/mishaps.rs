@@ -1,0 +1,277 @@
+//! An operator to which everything happens that can: it says so where people look, and goes on.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, DeleteParams, PostParams};
+use kube::{Client, CustomResource, CustomResourceExt as _};
+use kubewright::operator::{Host, ServeError, Surrounding};
+use kubewright::serve::Bind;
+use kubewright::settings::Settings;
+use kubewright::{Action, Clock, Context, Controller, Error, Operator, Reconciler};
+use prometheus_client::registry::Registry;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::Random;
+use crate::Cluster;
+
+/// A kind whose definition comes and goes.
+#[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[kube(group = "example.com", version = "v1", kind = "Comet", namespaced)]
+#[kube(status = "CometStatus")]
+struct CometSpec {}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+struct CometStatus {
+    seen: bool,
+}
+
+/// Marks what it sees, and panics at what is called so.
+struct Astronomer;
+
+impl Reconciler<Comet> for Astronomer {
+    async fn reconcile(&self, comet: &mut Comet, _: &Context) -> Result<Action, Error> {
+        comet.status = Some(CometStatus { seen: true });
+        Ok(Action::Done)
+    }
+}
+
+impl Reconciler<ConfigMap> for Astronomer {
+    async fn reconcile(&self, map: &mut ConfigMap, _: &Context) -> Result<Action, Error> {
+        assert_ne!(map.metadata.name.as_deref(), Some("black-hole"), "nothing can be seen");
+        map.metadata.labels.get_or_insert_default().insert("seen".into(), "yes".into());
+        Ok(Action::Done)
+    }
+}
+
+impl Reconciler<Secret> for Astronomer {
+    async fn reconcile(&self, _: &mut Secret, _: &Context) -> Result<Action, Error> {
+        unreachable!("no secret can be read")
+    }
+}
+
+/// The operator, with pages that everybody may see.
+struct Observatory {
+    cluster: Cluster,
+    probes: SocketAddr,
+    metrics: SocketAddr,
+    shutdown: CancellationToken,
+    tasks: JoinSet<Result<(), ServeError>>,
+}
+
+impl Observatory {
+    async fn open() -> Self {
+        let cluster = Cluster::start().await;
+        allow(&cluster, "astronomer").await;
+        let client = cluster.client_as("astronomer", &["system:authenticated"]);
+        let (probes, metrics, shutdown) = (place(1), place(2), CancellationToken::new());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(serve(client, cluster.clock(), probes, metrics, shutdown.clone()));
+        Observatory { cluster, probes, metrics, shutdown, tasks }
+    }
+
+    /// Waits until a page has all of these texts.
+    async fn says(&self, place: SocketAddr, path: &str, texts: &[&str]) {
+        let says_all = |page: &str| texts.iter().all(|text| page.contains(text));
+        if let Err(page) = until(place, path, says_all).await {
+            panic!("{path} never says all of {texts:?}: {page}");
+        }
+    }
+
+    async fn counts(&self, texts: &[&str]) {
+        self.says(self.metrics, "/metrics", texts).await;
+    }
+
+    /// Waits until something was counted more than once.
+    async fn counts_more(&self, what: &str) {
+        let is_more = |page: &str| {
+            let line = page.lines().find_map(|line| line.strip_prefix(what));
+            line.is_some_and(|count| count.trim().parse::<u64>().is_ok_and(|count| count > 1))
+        };
+        if let Err(page) = until(self.metrics, "/metrics", is_more).await {
+            panic!("{what} never grows: {page}");
+        }
+    }
+
+    async fn create<K>(&self, name: &str)
+    where
+        K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+            + Clone
+            + std::fmt::Debug
+            + Serialize
+            + serde::de::DeserializeOwned,
+    {
+        let object = json!({ "metadata": { "name": name }, "spec": {} });
+        let object: K = serde_json::from_value(object).expect("an object");
+        let api: Api<K> = Api::default_namespaced(self.cluster.client());
+        api.create(&PostParams::default(), &object).await.expect("created");
+    }
+
+    /// Waits until another object is seen: nothing has stopped.
+    async fn goes_on(&self, name: &str) {
+        self.create::<ConfigMap>(name).await;
+        let is_seen = |map: Option<&ConfigMap>| {
+            let labels = map.and_then(|map| map.metadata.labels.as_ref());
+            labels.is_some_and(|labels| labels.contains_key("seen"))
+        };
+        self.cluster.eventually(Some("default"), name, is_seen).await;
+    }
+
+    /// Has the definition of comets served, and one seen.
+    async fn comet_comes(&self) {
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.cluster.client());
+        let definition = Comet::crd();
+        definitions.create(&PostParams::default(), &definition).await.expect("created");
+        self.cluster.served("comets.example.com").await;
+        self.create::<Comet>("halley").await;
+        let is_seen = |comet: Option<&Comet>| {
+            comet.and_then(|comet| comet.status.as_ref()).is_some_and(|status| status.seen)
+        };
+        self.cluster.eventually(Some("default"), "halley", is_seen).await;
+    }
+
+    async fn comets_go(&self) {
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.cluster.client());
+        let (name, params) = ("comets.example.com", DeleteParams::default());
+        definitions.delete(name, &params).await.expect("deleted");
+        let is_gone = |it: Option<&CustomResourceDefinition>| it.is_none();
+        self.cluster.eventually(None, name, is_gone).await;
+    }
+
+    async fn close(mut self) {
+        self.shutdown.cancel();
+        while let Some(ended) = self.tasks.join_next().await {
+            ended.expect("it does not panic").expect("it was served");
+        }
+        self.cluster.shutdown().await;
+    }
+}
+
+/// A place where nobody listens, and where no connection begins.
+fn place(number: u64) -> SocketAddr {
+    let mut random = Random(u64::from(std::process::id()) * 7 + number);
+    let mut places = std::iter::repeat_with(|| {
+        let port = 10_000 + u16::try_from(random.below(22_000)).expect("a port");
+        SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+    });
+    places.find(|place| std::net::TcpListener::bind(place).is_ok()).expect("one of them is free")
+}
+
+fn serve(
+    client: Client,
+    clock: Clock,
+    probes: SocketAddr,
+    metrics: SocketAddr,
+    shutdown: CancellationToken,
+) -> impl Future<Output = Result<(), ServeError>> + Send + 'static {
+    let operator = Operator::new("observatory")
+        .controller(Controller::<Comet, _>::new("comets", Astronomer))
+        .controller(Controller::<ConfigMap, _>::new("maps", Astronomer))
+        .controller(Controller::<Secret, _>::new("secrets", Astronomer));
+    let mut settings = Settings::default();
+    settings.leader_election.wanted = Some(false);
+    settings.probes = Bind::At(probes);
+    settings.metrics.bind = Bind::At(metrics);
+    settings.metrics.secure = false;
+    let host = Host {
+        client,
+        clock,
+        settings,
+        namespace: "default".to_owned(),
+        surrounding: Surrounding::Pod,
+        registry: Registry::default(),
+    };
+    operator.serve(host, shutdown)
+}
+
+/// Lets a user do everything that the operator needs, but read Secrets.
+async fn allow(cluster: &Cluster, user: &str) {
+    let role: ClusterRole = serde_json::from_value(json!({
+        "metadata": { "name": user },
+        "rules": [
+            { "apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"] },
+            { "apiGroups": ["example.com"], "resources": ["*"], "verbs": ["*"] },
+            { "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
+              "verbs": ["list", "watch"] },
+        ],
+    }))
+    .expect("a role");
+    let binding: ClusterRoleBinding = serde_json::from_value(json!({
+        "metadata": { "name": user },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": user },
+        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user }],
+    }))
+    .expect("a binding");
+    let (params, client) = (PostParams::default(), cluster.client());
+    Api::all(client.clone()).create(&params, &role).await.expect("made");
+    Api::all(client).create(&params, &binding).await.expect("made");
+}
+
+/// Waits until a page is so; the page as it was last if it never is.
+async fn until(place: SocketAddr, path: &str, is_so: impl Fn(&str) -> bool) -> Result<(), String> {
+    let mut page = String::new();
+    for _ in 0..6_000 {
+        page = get(place, path).await;
+        if is_so(&page) {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Err(page)
+}
+
+/// A page, or nothing if there is none yet.
+async fn get(place: SocketAddr, path: &str) -> String {
+    let asked = async {
+        let mut stream = TcpStream::connect(place).await?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        Ok::<_, std::io::Error>(answer)
+    };
+    asked.await.unwrap_or_default()
+}
+
+#[tokio::test]
+async fn whatever_happens_to_one_controller_is_told_and_the_others_go_on() {
+    let site = Observatory::open().await;
+    // A definition that is missing, and a kind that may not be read.
+    let [missing, forbidden] =
+        ["Comet.example.com: is not served", "Secret: is forbidden: secrets"];
+    site.says(site.probes, "/readyz/caches", &["500 ", missing, forbidden]).await;
+    site.says(site.probes, "/readyz", &["500 ", "[-]caches failed"]).await;
+    site.says(site.probes, "/healthz", &["200 OK"]).await;
+    site.counts(&[
+        r#"kubewright_cache_watches{kind="Comet.example.com",state="missing"} 1"#,
+        r#"kubewright_cache_watches{kind="Secret",state="forbidden"} 1"#,
+        r#"kubewright_cache_watches{kind="ConfigMap",state="live"} 1"#,
+    ])
+    .await;
+    site.goes_on("one").await;
+
+    // A panic is counted, and tried again.
+    site.create::<ConfigMap>("black-hole").await;
+    site.counts_more(r#"controller_runtime_reconcile_panics_total{controller="maps"}"#).await;
+    site.goes_on("two").await;
+
+    // A definition that comes, goes while the operator runs, and comes back.
+    site.comet_comes().await;
+    let live = r#"kubewright_cache_watches{kind="Comet.example.com",state="live"} 1"#;
+    site.counts(&[live]).await;
+    site.comets_go().await;
+    site.says(site.probes, "/readyz/caches", &["500 ", missing]).await;
+    site.goes_on("three").await;
+    site.comet_comes().await;
+    site.counts(&[live]).await;
+    site.close().await;
+}

@@ -1,0 +1,7 @@
+//! Runs the operator, or renders what installs it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    webapp::operator().main()
+}
