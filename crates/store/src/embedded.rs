@@ -146,7 +146,7 @@ impl Disk {
     pub(crate) fn open(dir: &Path, memtable_bytes: u64) -> Result<(Self, Loaded), OpenError> {
         let lock = layout::lock(dir)?;
         if !layout::exists(dir)? {
-            create(dir, &[], Marker::new(Revision::FIRST))?;
+            create(dir, &[], Marker::new(Revision::FIRST), memtable_bytes)?;
         }
         let data = layout::data(dir);
         let synced = journal::repair(&data)?;
@@ -230,22 +230,27 @@ pub(crate) fn build(dir: &Path, stored: &[Stored], marker: Marker) -> Result<boo
     if layout::exists(dir)? {
         return Ok(false);
     }
-    create(dir, stored, marker).map(|()| true)
+    create(dir, stored, marker, MEMTABLE_BYTES).map(|()| true)
 }
 
 /// Makes a store of `stored` in `dir`, which is locked and holds none.
 ///
 /// The header appears last, so that a crash on the way leaves something that is recognised as
 /// unfinished.
-fn create(dir: &Path, stored: &[Stored], marker: Marker) -> Result<(), OpenError> {
+fn create(
+    dir: &Path,
+    stored: &[Stored],
+    marker: Marker,
+    memtable_bytes: u64,
+) -> Result<(), OpenError> {
     let data = layout::vacate(dir)?;
     match memory().filter(|_| stored.is_empty()) {
         Some(memory) => {
             let draft = memory.path().join("store");
-            fill(&draft, stored, marker)?;
+            fill(&draft, stored, marker, memtable_bytes)?;
             layout::copy(&draft, &data).map_err(|error| io_error(dir, error))?;
         }
-        None => fill(&data, stored, marker)?,
+        None => fill(&data, stored, marker, memtable_bytes)?,
     }
     layout::finish(dir)
 }
@@ -256,12 +261,18 @@ fn memory() -> Option<TempDir> {
     tempfile::Builder::new().prefix("kubewright-store").tempdir_in("/dev/shm").ok()
 }
 
-/// Makes a database in `data`, which need not be there.
-fn fill(data: &Path, stored: &[Stored], marker: Marker) -> Result<(), OpenError> {
+/// Makes a database in `data`, which need not be there. fjall remembers how large its memtables are
+/// from here on, whatever it is told when it is opened.
+fn fill(
+    data: &Path,
+    stored: &[Stored],
+    marker: Marker,
+    memtable_bytes: u64,
+) -> Result<(), OpenError> {
     /// Keeps one batch from holding everything in memory twice.
     const BATCH: usize = 1024;
 
-    let (database, keyspace) = open_fjall(data, MEMTABLE_BYTES)?;
+    let (database, keyspace) = open_fjall(data, memtable_bytes)?;
     let failed = |error: fjall::Error| io_error(data, error);
     for stored in stored.chunks(BATCH) {
         let mut batch = database.batch().durability(None);

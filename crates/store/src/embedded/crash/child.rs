@@ -17,10 +17,15 @@ pub(super) const SEED: &str = "KUBEWRIGHT_CRASH_SEED";
 /// Acknowledge without syncing, to show that the witness would notice.
 pub(super) const NEVER_SYNC: &str = "KUBEWRIGHT_CRASH_NEVER_SYNC";
 
+/// Write a hundred times as much, so that journals are sealed and deleted.
+pub(super) const LARGE: &str = "KUBEWRIGHT_CRASH_LARGE";
+
 /// So small that flushes and compactions happen all the time.
 pub(super) const MEMTABLE_BYTES: u64 = 64 << 10;
 
 const WRITERS: u64 = 6;
+const VALUE_BYTES_MAX: u64 = 3000;
+const LARGE_VALUE_BYTES_MAX: u64 = 300_000;
 /// Enough to outlast any outage.
 const WRITES: u32 = 200;
 
@@ -42,6 +47,8 @@ fn write_until_stopped() {
     let store = Store::new(image, Arc::new(writer));
     let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    // The harness has begun a line, which must not swallow what is reported first.
+    println!();
     runtime.block_on(write(store, seed));
 }
 
@@ -50,7 +57,12 @@ async fn write(store: Store<()>, seed: u64) {
     let mut writers = JoinSet::new();
     for writer in 0..WRITERS {
         let mut random = Random::new(seed + writer + 1);
-        let writer = Writer { store: store.clone(), failed: Arc::clone(&failed), number: writer };
+        let bytes_max = match std::env::var(LARGE) {
+            Ok(_) => LARGE_VALUE_BYTES_MAX,
+            Err(_) => VALUE_BYTES_MAX,
+        };
+        let (store, failed) = (store.clone(), Arc::clone(&failed));
+        let writer = Writer { store, failed, number: writer, bytes_max };
         writers.spawn(async move {
             for n in 0..WRITES {
                 writer.step(&mut random, n).await;
@@ -76,6 +88,7 @@ struct Writer {
     store: Store<()>,
     failed: Arc<AtomicBool>,
     number: u64,
+    bytes_max: u64,
 }
 
 impl Writer {
@@ -103,7 +116,7 @@ impl Writer {
         let owner = if random.below(3) == 0 { WRITERS } else { self.number };
         let key = format!("/registry/pods/{owner}/{}", random.below(12));
         let value = format!("{}-{n}-{:x}", self.number, random.next());
-        let padding = "x".repeat(usize::try_from(random.below(3000)).unwrap());
+        let padding = "x".repeat(usize::try_from(random.below(self.bytes_max)).unwrap());
         let put = Put::new(key.as_str(), format!("{value} {padding}"));
         match self.store.put(put).await {
             Ok(rev) => {

@@ -2,6 +2,10 @@
  * synced. Every change below SHIM_DIR is first noted in SHIM_LOG with what it takes to undo it;
  * a sync is noted too. The log outlives the process, and the test undoes what no sync covers.
  *
+ * Not everybody asks the C library: tempfile renames by system calls of its own. Those are trapped
+ * and noted as well; copies within the kernel are refused, so that they are made by writes; and
+ * other ways to change a file end the process, because what is not seen would be taken for durable.
+ *
  * SHIM_KILL_AT=n      the process dies before the n-th change or sync
  * SHIM_FAIL_SYNC_AT=n the n-th sync fails, and what it should have kept is lost for good
  * SHIM_SPACE=n        the disk is full after n written bytes
@@ -9,17 +13,23 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum kind { WRITE = 1, TRUNCATE, SYNC, LOST, CREATE, RENAME, UNLINK, MKDIR, RMDIR };
@@ -34,6 +44,57 @@ static const char *dir, *stash;
 static int log_fd = -1;
 static long changes, syncs, stashed, kill_at, fail_sync_at, space = -1;
 
+/* A last argument that the kernel ignores: a call of the shim's own. */
+#define OWN 0x5417
+
+#if defined(__x86_64__)
+#define MACHINE AUDIT_ARCH_X86_64
+#define RESULT(context) ((context)->uc_mcontext.gregs[REG_RAX])
+#define ARGUMENT(context, n)                                                                                           \
+    ((context)->uc_mcontext.gregs[(const int[]){REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8}[n]])
+#elif defined(__aarch64__)
+#define MACHINE AUDIT_ARCH_AARCH64
+#define RESULT(context) ((context)->uc_mcontext.regs[0])
+#define ARGUMENT(context, n) ((context)->uc_mcontext.regs[n])
+#endif
+
+static void trapped(int, siginfo_t *, void *);
+
+static void watch_system_calls(void) {
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define IF(value, then, otherwise) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, then, otherwise)
+#define ANSWER(value) BPF_STMT(BPF_RET | BPF_K, value)
+#define REFUSE(call, error) IF(call, 0, 1), ANSWER(SECCOMP_RET_ERRNO | error)
+#define TRAP(call) IF(call, 0, 4), LOAD(args[5]), IF(OWN, 0, 1), ANSWER(SECCOMP_RET_ALLOW), ANSWER(SECCOMP_RET_TRAP)
+    struct sock_filter filter[] = {
+        LOAD(arch),
+        IF(MACHINE, 1, 0),
+        ANSWER(SECCOMP_RET_KILL_PROCESS),
+        LOAD(nr),
+        REFUSE(SYS_copy_file_range, ENOSYS),
+        REFUSE(SYS_sendfile, EINVAL),
+        REFUSE(SYS_splice, EINVAL),
+        REFUSE(SYS_io_uring_setup, ENOSYS),
+#ifdef SYS_rename
+        TRAP(SYS_rename),
+        TRAP(SYS_link),
+#endif
+        TRAP(SYS_renameat),
+        TRAP(SYS_renameat2),
+        TRAP(SYS_linkat),
+        TRAP(SYS_pwritev),
+        TRAP(SYS_pwritev2),
+        TRAP(SYS_truncate),
+        TRAP(SYS_fallocate),
+        ANSWER(SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    struct sigaction action = {.sa_sigaction = trapped, .sa_flags = SA_SIGINFO};
+    if (sigaction(SIGSYS, &action, NULL) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        abort();
+}
+
 static long number(const char *name, long otherwise) {
     const char *text = getenv(name);
     return text ? atol(text) : otherwise;
@@ -47,6 +108,8 @@ __attribute__((constructor)) static void begin(void) {
     space = number("SHIM_SPACE", -1);
     if (dir)
         log_fd = syscall(SYS_openat, AT_FDCWD, getenv("SHIM_LOG"), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (dir)
+        watch_system_calls();
 }
 
 /* The absolute path, if it is one of ours. */
@@ -67,12 +130,12 @@ static const char *ours(int at, const char *path, char *out) {
     return strncmp(out, dir, n) == 0 && (out[n] == '/' || !out[n]) ? out : NULL;
 }
 
-static int ours_fd(int fd, struct stat *st) {
-    char link[64], path[4096];
+static int ours_at(int fd, struct stat *st, char *path) {
+    char link[64];
     if (!dir || fd == log_fd || syscall(SYS_fstat, fd, st) || !(S_ISREG(st->st_mode) || S_ISDIR(st->st_mode)))
         return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t n = syscall(SYS_readlinkat, AT_FDCWD, link, path, sizeof path - 1);
+    ssize_t n = syscall(SYS_readlinkat, AT_FDCWD, link, path, 4095);
     if (n < 0)
         return 0;
     path[n] = 0;
@@ -80,12 +143,9 @@ static int ours_fd(int fd, struct stat *st) {
     return strncmp(path, dir, n) == 0 && (path[n] == '/' || !path[n]);
 }
 
-static uint64_t parent_inode(const char *path) {
-    char parent[4096];
-    struct stat st;
-    snprintf(parent, sizeof parent, "%s", path);
-    *strrchr(parent, '/') = 0;
-    return syscall(SYS_newfstatat, AT_FDCWD, parent, &st, 0) ? 0 : st.st_ino;
+static int ours_fd(int fd, struct stat *st) {
+    char path[4096];
+    return ours_at(fd, st, path);
 }
 
 static int exists(const char *path, struct stat *st) {
@@ -110,7 +170,7 @@ static void note(enum kind kind, uint64_t inode, const char *path, const char *o
 /* A second name for a file that is about to lose its first. */
 static const char *keep(const char *path, char *out) {
     snprintf(out, 4096, "%s/%d-%ld", stash, getpid(), stashed++);
-    return syscall(SYS_linkat, AT_FDCWD, path, AT_FDCWD, out, 0) ? "" : out;
+    return syscall(SYS_linkat, AT_FDCWD, path, AT_FDCWD, out, 0, OWN) ? "" : out;
 }
 
 static void note_write(int fd, const struct stat *st, uint64_t offset, uint64_t len) {
@@ -194,6 +254,7 @@ int ftruncate64(int fd, off64_t len) {
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     pthread_mutex_lock(&lock);
+    syscall(SYS_fstat, fd, &st);
     note_truncate(link, &st, len);
     int result = syscall(SYS_ftruncate, fd, len);
     pthread_mutex_unlock(&lock);
@@ -203,11 +264,13 @@ int ftruncate(int fd, off_t len) { return ftruncate64(fd, len); }
 
 static int sync_fd(int fd, long call) {
     struct stat st;
-    if (!ours_fd(fd, &st))
+    char path[4096];
+    if (!ours_at(fd, &st, path))
         return syscall(call, fd);
     pthread_mutex_lock(&lock);
     int fails = ++syncs == fail_sync_at;
-    note(fails ? LOST : SYNC, st.st_ino, NULL, NULL, 0, 0, 0, NULL, 0);
+    /* Directories go by their paths. */
+    note(fails ? LOST : SYNC, st.st_ino, S_ISDIR(st.st_mode) ? path : NULL, NULL, 0, 0, 0, NULL, 0);
     pthread_mutex_unlock(&lock);
     /* Nothing need reach the disk: the machine stays up, only the log decides what lasts. */
     errno = EIO;
@@ -225,7 +288,7 @@ static int open_at(int at, const char *path, int flags, mode_t mode) {
     pthread_mutex_lock(&lock);
     if (!exists(known, &st)) {
         if (flags & O_CREAT)
-            note(CREATE, parent_inode(known), known, NULL, 0, 0, 0, NULL, 0);
+            note(CREATE, 0, known, NULL, 0, 0, 0, NULL, 0);
     } else if (flags & O_TRUNC && st.st_size) {
         note_truncate(known, &st, 0);
     }
@@ -247,18 +310,56 @@ int open64(const char *path, int flags, ...) { MODE(flags) return open_at(AT_FDC
 int openat(int at, const char *path, int flags, ...) { MODE(flags) return open_at(at, path, flags, mode); }
 int openat64(int at, const char *path, int flags, ...) { MODE(flags) return open_at(at, path, flags, mode); }
 
-int rename(const char *from, const char *to) {
+/* The kernel's answer: it is called for system calls too, which know no errno. */
+static long rename_at(int from_at, const char *from, int to_at, const char *to, unsigned flags) {
     char old[4096], new[4096], kept[4096];
-    const char *known = ours(AT_FDCWD, from, old);
-    if (!known || !ours(AT_FDCWD, to, new))
-        return syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
     struct stat st;
-    pthread_mutex_lock(&lock);
-    const char *replaced = exists(new, &st) && S_ISREG(st.st_mode) ? keep(new, kept) : "";
-    note(RENAME, parent_inode(new), old, new, 0, 0, 0, replaced, strlen(replaced));
-    int result = syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
-    pthread_mutex_unlock(&lock);
+    int known = ours(from_at, from, old) && ours(to_at, to, new);
+    if (known) {
+        /* An exchange, for one, would have to be undone in another way. */
+        if (flags)
+            abort();
+        pthread_mutex_lock(&lock);
+        const char *replaced = exists(new, &st) && S_ISREG(st.st_mode) ? keep(new, kept) : "";
+        note(RENAME, 0, old, new, 0, 0, 0, replaced, strlen(replaced));
+    }
+    long result = syscall(SYS_renameat2, from_at, from, to_at, to, flags, OWN);
+    result = result < 0 ? -errno : result;
+    if (known)
+        pthread_mutex_unlock(&lock);
     return result;
+}
+
+int rename(const char *from, const char *to) {
+    long result = rename_at(AT_FDCWD, from, AT_FDCWD, to, 0);
+    if (result < 0)
+        errno = -result;
+    return result < 0 ? -1 : 0;
+}
+
+/* Somebody made a system call without asking the C library. */
+static void trapped(int signal, siginfo_t *info, void *opaque) {
+    (void)signal;
+    ucontext_t *context = opaque;
+#define PATH(n) ((const char *)ARGUMENT(context, n))
+    int error = errno;
+    switch (info->si_syscall) {
+#ifdef SYS_rename
+    case SYS_rename:
+        RESULT(context) = rename_at(AT_FDCWD, PATH(0), AT_FDCWD, PATH(1), 0);
+        break;
+#endif
+    case SYS_renameat:
+        RESULT(context) = rename_at(ARGUMENT(context, 0), PATH(1), ARGUMENT(context, 2), PATH(3), 0);
+        break;
+    case SYS_renameat2:
+        RESULT(context) =
+            rename_at(ARGUMENT(context, 0), PATH(1), ARGUMENT(context, 2), PATH(3), ARGUMENT(context, 4));
+        break;
+    default:
+        abort();
+    }
+    errno = error;
 }
 
 static int remove_at(int at, const char *path, int flags) {
@@ -269,10 +370,10 @@ static int remove_at(int at, const char *path, int flags) {
         return syscall(SYS_unlinkat, at, path, flags);
     pthread_mutex_lock(&lock);
     if (flags & AT_REMOVEDIR) {
-        note(RMDIR, parent_inode(known), known, NULL, 0, 0, 0, NULL, 0);
+        note(RMDIR, 0, known, NULL, 0, 0, 0, NULL, 0);
     } else {
         const char *second = keep(known, kept);
-        note(UNLINK, parent_inode(known), known, second, 0, 0, 0, NULL, 0);
+        note(UNLINK, 0, known, second, 0, 0, 0, NULL, 0);
     }
     int result = syscall(SYS_unlinkat, at, path, flags);
     pthread_mutex_unlock(&lock);
@@ -289,7 +390,7 @@ int mkdir(const char *path, mode_t mode) {
     if (!known || exists(known, &st))
         return syscall(SYS_mkdirat, AT_FDCWD, path, mode);
     pthread_mutex_lock(&lock);
-    note(MKDIR, parent_inode(known), known, NULL, 0, 0, 0, NULL, 0);
+    note(MKDIR, 0, known, NULL, 0, 0, 0, NULL, 0);
     int result = syscall(SYS_mkdirat, AT_FDCWD, path, mode);
     pthread_mutex_unlock(&lock);
     return result;

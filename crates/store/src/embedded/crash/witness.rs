@@ -68,8 +68,9 @@ impl Witness {
                     }
                 }
                 ["broken-promise"] => return Err(Lie::AcknowledgedAfterFailure),
-                // What the test harness prints.
-                _ => {}
+                ["failed" | "reads" | "closed"] => {}
+                // A report that is not understood would be missed later on.
+                _ => assert!(is_of_harness(line), "a child reported {line:?}"),
             }
         }
         self.compare(dir)
@@ -126,6 +127,14 @@ impl Witness {
         }
         Ok(())
     }
+}
+
+/// Whether it is a line that libtest prints around the child's own.
+fn is_of_harness(line: &str) -> bool {
+    let begins =
+        line.starts_with("test ") && (line.ends_with(" ... ") || line.ends_with(" ... ok"));
+    let ends = line == "ok" || line.starts_with("test result: ok");
+    begins || ends || line.is_empty() || line == "running 1 test"
 }
 
 /// Xorshift: a crash that happened once happens again.
