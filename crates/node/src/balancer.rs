@@ -41,11 +41,14 @@ pub struct BalancerConfig {
     pub locals: Option<Arc<LocalAddresses>>,
     /// Knows where pods are.
     pub runtime: Arc<dyn Runtime>,
+    /// Where the API server is, if only this machine knows: one that listens at a loopback address
+    /// cannot say so to the cluster.
+    pub server: Option<SocketAddr>,
 }
 
 /// Passes connections on until `shutdown`; returns when everything it started has ended.
 pub async fn balance(cache: &Cache, config: BalancerConfig, shutdown: CancellationToken) {
-    let BalancerConfig { address, ingress, locals, runtime } = config;
+    let BalancerConfig { address, ingress, locals, runtime, server } = config;
     let (tell, table) = watch::channel(Arc::new(Table::default()));
     let mut tasks = JoinSet::new();
     if let Some(listener) = ingress {
@@ -53,12 +56,17 @@ pub async fn balance(cache: &Cache, config: BalancerConfig, shutdown: Cancellati
     }
     let fronts = Fronts { address, locals, given: BTreeSet::new(), refused: BTreeSet::new() };
     tasks.spawn(fronts.run(table, shutdown.clone()));
-    shutdown.run_until_cancelled(follow(cache, &*runtime, &tell)).await;
+    shutdown.run_until_cancelled(follow(cache, &*runtime, server, &tell)).await;
     while tasks.join_next().await.is_some() {}
 }
 
 /// Keeps the table as the cluster is.
-async fn follow(cache: &Cache, runtime: &dyn Runtime, tell: &watch::Sender<Arc<Table>>) {
+async fn follow(
+    cache: &Cache,
+    runtime: &dyn Runtime,
+    server: Option<SocketAddr>,
+    tell: &watch::Sender<Arc<Table>>,
+) {
     let everywhere = Scope::default();
     let services: Informer<Service> = cache.informer(&everywhere);
     let slices: Informer<EndpointSlice> = cache.informer(&everywhere);
@@ -68,7 +76,10 @@ async fn follow(cache: &Cache, runtime: &dyn Runtime, tell: &watch::Sender<Arc<T
         (listen(&services, &changed), listen(&slices, &changed), listen(&ingresses, &changed));
     let make = || -> Result<Table, NotReady> {
         let mut table = Table::of(&services.list()?, &slices.list()?, &ingresses.list()?);
-        table.reach(|address| runtime.reach(address));
+        table.reach(|shown| runtime.reach(shown));
+        if let Some(server) = server {
+            table.place_server(&services.list()?, server);
+        }
         Ok(table)
     };
     loop {

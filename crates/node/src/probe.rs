@@ -30,22 +30,25 @@ pub(crate) async fn run(runtime: &dyn Runtime, target: &Target, probe: &Probe) -
             return Health::Unknown("the pod has no address".to_owned());
         };
         if let Some(get) = &probe.http_get {
-            return by_http(address, &target.container, get).await;
+            return by_http(runtime, address, &target.container, get).await;
         }
         if let Some(tcp) = &probe.tcp_socket {
             let host = tcp.host.as_deref().filter(|host| !host.is_empty());
             let Some(port) = port(&tcp.port, &target.container) else {
                 return Health::Unknown(no_port(&tcp.port));
             };
-            return match TcpStream::connect((host.unwrap_or(&address.to_string()), port)).await {
+            let shown = SocketAddr::new(address, port);
+            let connected = match host {
+                Some(host) => TcpStream::connect((host, port)).await,
+                None => TcpStream::connect(runtime.reach(shown)).await,
+            };
+            return match connected {
                 Ok(_) => Health::Well,
-                Err(error) => {
-                    Health::Ill(dial(&format!("{}", SocketAddr::new(address, port)), &error))
-                }
+                Err(error) => Health::Ill(dial(&shown.to_string(), &error)),
             };
         }
         match &probe.grpc {
-            Some(grpc) => by_grpc(address, grpc).await,
+            Some(grpc) => by_grpc(runtime, address, grpc).await,
             None => Health::Unknown("missing probe handler".to_owned()),
         }
     };
@@ -74,12 +77,17 @@ async fn by_command(
     }
 }
 
-async fn by_http(address: IpAddr, container: &Container, get: &HTTPGetAction) -> Health {
+async fn by_http(
+    runtime: &dyn Runtime,
+    address: IpAddr,
+    container: &Container,
+    get: &HTTPGetAction,
+) -> Health {
     let Some(port) = port(&get.port, container) else {
         return Health::Unknown(no_port(&get.port));
     };
-    let host = get.host.clone().filter(|host| !host.is_empty());
-    let host = host.unwrap_or_else(|| address.to_string());
+    let named = get.host.as_deref().filter(|host| !host.is_empty());
+    let host = named.map_or_else(|| address.to_string(), str::to_owned);
     let path = get.path.as_deref().unwrap_or("/");
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let is_tls = get.scheme.as_deref() == Some("HTTPS");
@@ -88,18 +96,22 @@ async fn by_http(address: IpAddr, container: &Container, get: &HTTPGetAction) ->
         .header(header::USER_AGENT, AGENT)
         .header(header::ACCEPT, "*/*")
         .header(header::CONNECTION, "close");
-    let mut named = place.clone();
+    let mut addressed = place.clone();
     for own in get.http_headers.iter().flatten() {
         match own.name.eq_ignore_ascii_case("host") {
-            true => named.clone_from(&own.value),
+            true => addressed.clone_from(&own.value),
             false => request = request.header(&own.name, &own.value),
         }
     }
-    let request = match request.header(header::HOST, named).body(Empty::<Bytes>::new()) {
+    let request = match request.header(header::HOST, addressed).body(Empty::<Bytes>::new()) {
         Ok(request) => request,
         Err(error) => return Health::Unknown(error.to_string()),
     };
-    let stream = match TcpStream::connect((host.as_str(), port)).await {
+    let connected = match named {
+        Some(host) => TcpStream::connect((host, port)).await,
+        None => TcpStream::connect(runtime.reach(SocketAddr::new(address, port))).await,
+    };
+    let stream = match connected {
         Ok(stream) => stream,
         Err(error) => {
             let scheme = if is_tls { "https" } else { "http" };
@@ -150,7 +162,7 @@ async fn answer(
     }
 }
 
-async fn by_grpc(address: IpAddr, grpc: &GRPCAction) -> Health {
+async fn by_grpc(runtime: &dyn Runtime, address: IpAddr, grpc: &GRPCAction) -> Health {
     use tonic_health::pb::HealthCheckRequest;
     use tonic_health::pb::health_check_response::ServingStatus;
     use tonic_health::pb::health_client::HealthClient;
@@ -160,7 +172,8 @@ async fn by_grpc(address: IpAddr, grpc: &GRPCAction) -> Health {
     let unreachable = |error: &dyn std::fmt::Display| {
         Health::Ill(format!("error: failed to connect service at \"{place}\": {error}"))
     };
-    let endpoint = match tonic::transport::Endpoint::from_shared(format!("http://{place}")) {
+    let reached = runtime.reach(place);
+    let endpoint = match tonic::transport::Endpoint::from_shared(format!("http://{reached}")) {
         Ok(endpoint) => endpoint,
         Err(error) => return unreachable(&error),
     };

@@ -13,6 +13,8 @@ mod cri;
 mod fake;
 #[cfg(target_os = "linux")]
 mod growth;
+#[cfg(target_os = "linux")]
+mod last_words;
 mod output;
 #[cfg(target_os = "linux")]
 mod process;
@@ -24,7 +26,7 @@ mod supply;
 
 use std::collections::HashSet;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -144,8 +146,8 @@ pub trait Runtime: Send + Sync + 'static {
     }
 
     /// Where on this machine a pod is reached that is shown at an address.
-    fn reach(&self, address: IpAddr) -> IpAddr {
-        address
+    fn reach(&self, shown: SocketAddr) -> SocketAddr {
+        shown
     }
 }
 

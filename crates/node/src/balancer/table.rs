@@ -1,7 +1,7 @@
 //! Which pods stand behind which port, host and path.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Service, ServicePort};
@@ -80,11 +80,27 @@ impl Table {
     }
 
     /// Leads to where pods are, from where they are shown.
-    pub(super) fn reach(&mut self, reach: impl Fn(IpAddr) -> IpAddr) {
+    pub(super) fn reach(&mut self, reach: impl Fn(SocketAddr) -> SocketAddr) {
         let fronts = self.fronts.values_mut();
         let routes = self.routes.iter_mut().map(|route| &mut route.backends);
         for backend in fronts.chain(routes).flatten() {
-            backend.set_ip(reach(backend.ip()));
+            *backend = reach(*backend);
+        }
+    }
+
+    /// Leads to the API server at a place that its Service does not tell.
+    pub(super) fn place_server(&mut self, services: &[Arc<Service>], place: SocketAddr) {
+        let is_server = |service: &&Arc<Service>| {
+            let metadata = &service.metadata;
+            metadata.namespace.as_deref() == Some("default")
+                && metadata.name.as_deref() == Some("kubernetes")
+        };
+        for service in services.iter().filter(is_server) {
+            for port in service.spec.iter().flat_map(|spec| spec.ports.iter().flatten()) {
+                for front in fronts(service, port) {
+                    self.fronts.insert(front, vec![place]);
+                }
+            }
         }
     }
 

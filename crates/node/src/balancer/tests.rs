@@ -53,11 +53,31 @@ spec:
 }
 
 #[test]
+fn the_api_server_is_where_this_machine_reaches_it() {
+    let server = |name: &str, namespace: &str| {
+        read::<Service>(&format!(
+            "metadata: {{name: {name}, namespace: {namespace}}}
+spec: {{clusterIPs: [10.0.0.1], ports: [{{name: https, port: 443}}]}}"
+        ))
+    };
+    let place = SocketAddr::from((Ipv4Addr::LOCALHOST, 6443));
+    let check = |service: Arc<Service>, expected: Vec<SocketAddr>| {
+        let services = [service];
+        let mut table = Table::of(&services, &[], &[]);
+        table.place_server(&services, place);
+        assert_eq!(table.fronts.into_values().collect::<Vec<_>>(), [expected]);
+    };
+    check(server("kubernetes", "default"), vec![place]);
+    check(server("kubernetes", "other"), Vec::new());
+    check(server("web", "default"), Vec::new());
+}
+
+#[test]
 fn ports_and_addresses_of_services_lead_to_pods_that_are_ready() {
     let mut table = table();
-    table.reach(|address| match address.to_string().as_str() {
-        "10.0.0.2" => Ipv4Addr::LOCALHOST.into(),
-        _ => address,
+    table.reach(|shown| match shown.to_string().as_str() {
+        "10.0.0.2:8080" => (Ipv4Addr::LOCALHOST, 18080).into(),
+        _ => shown,
     });
     let fronts = table.fronts.iter().map(|(front, to)| {
         let place = match front.place {
@@ -66,7 +86,7 @@ fn ports_and_addresses_of_services_lead_to_pods_that_are_ready() {
         };
         format!("{place}:{} {:?} -> {to:?}", front.port, front.protocol)
     });
-    let ready = "[10.0.0.1:8080, 127.0.0.1:8080]";
+    let ready = "[10.0.0.1:8080, 127.0.0.1:18080]";
     let expected = [
         format!("node:30080 Tcp -> {ready}"),
         "node:30053 Udp -> []".to_owned(),

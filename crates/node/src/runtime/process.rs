@@ -15,15 +15,19 @@ mod exec;
 mod jail;
 mod place;
 mod shim;
+mod sockets;
 mod stand_in;
 #[cfg(test)]
 mod tests;
-mod usage;
+mod tree;
+pub(super) mod usage;
+mod whom;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -52,9 +56,10 @@ use crate::local::LocalAddresses;
 use crate::probe;
 
 use self::address::Addresses;
-use self::jail::Jail;
+use self::jail::{Jail, View};
 use self::place::{Place, PodPlace};
 pub use self::shim::main as shim;
+use self::whom::Whom;
 
 const NAME: &str = "process://";
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -64,6 +69,8 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 pub struct ProcessConfig {
     /// Holds all that is known of pods.
     pub directory: PathBuf,
+    /// What else is the cluster's own, and hidden from pods where they have views of their own.
+    pub hidden: Vec<PathBuf>,
     /// The command that calls [`shim`] with what is appended to it.
     pub shim: Vec<OsString>,
     /// Where pods find the API server, since addresses of Services lead nowhere here.
@@ -105,6 +112,8 @@ struct Process {
     supply: Supply,
     clock: Clock,
     jail: Option<Jail>,
+    /// Whether containers end with their shims where there are no views.
+    has_leash: bool,
     addresses: Addresses,
 }
 
@@ -121,9 +130,11 @@ impl Process {
         }
         let jail = Jail::find().await;
         debug!(is_jailed = jail.is_some(), "the process runtime begins");
-        let addresses = Addresses::new(&config.directory, config.locals.clone(), addresses);
+        let (locals, ports) = (config.locals.clone(), address::free_ports());
+        let addresses = Addresses::new(&config.directory, locals, addresses, ports);
         let supply = Supply::new(cache, clock.clone(), config.server.clone());
-        Ok(Process { config, supply, clock, jail, addresses })
+        let has_leash = jail::has_leash().await;
+        Ok(Process { config, supply, clock, jail, has_leash, addresses })
     }
 
     fn pod(&self, pod: &Pod) -> PodPlace {
@@ -140,7 +151,7 @@ impl Process {
     /// Where a pod's programs listen.
     fn own(&self, pod: &Pod) -> IpAddr {
         let shown = self.addresses.of(uid(pod)).unwrap_or(Ipv4Addr::LOCALHOST);
-        self.addresses.reach(shown.into())
+        self.addresses.own(shown)
     }
 
     fn whereabouts(&self, pod: &Pod) -> Whereabouts {
@@ -162,46 +173,81 @@ impl Process {
             ("POD_IP".to_owned(), address.to_string()),
         ]);
         let place = self.pod(pod);
+        let there = place.container(&container.name, *number);
+        std::fs::create_dir_all(there.directory()).map_err(create)?;
+        let last_words = there.make_last_words().map_err(create)?;
         if self.jail.is_none() {
-            let root = place.root().to_string_lossy().into_owned();
-            variables.insert("KUBEWRIGHT_POD_ROOT".to_owned(), root);
+            let text = |path: &Path| path.to_string_lossy().into_owned();
+            variables.insert("KUBEWRIGHT_POD_ROOT".to_owned(), text(&place.root()));
+            variables.insert("KUBEWRIGHT_TERMINATION_LOG".to_owned(), text(&last_words));
         }
         let own = environment(pod, container, &sources);
         variables.extend(own.map_err(|missing| StartError::Config(missing.to_string()))?);
+        let is_root = rustix::process::geteuid().is_root();
+        let whom = Whom::of(pod, container, is_root).map_err(StartError::Config)?;
         let command = self.command(container, address, &variables)?;
-        let mounts = container.volume_mounts.iter().flatten();
-        let mut mounts: Vec<jail::Mount> = mounts
-            .map(|mount| {
-                let mut source = place.volume(&mount.name);
-                source.extend(mount.sub_path.iter().filter(|path| !path.is_empty()));
-                let is_read_only = mount.read_only == Some(true);
-                jail::Mount { source, target: mount.mount_path.clone(), is_read_only }
-            })
-            .collect();
-        let hosts = place.hosts(&hostname(pod), address).map_err(create)?;
-        let target = "/etc/hosts".to_owned();
-        mounts.push(jail::Mount { source: hosts, target, is_read_only: false });
-        let directory = container.working_dir.clone().unwrap_or_default();
-        let there = place.container(&container.name, *number);
-        std::fs::create_dir_all(there.directory()).map_err(create)?;
-        let security = container.security_context.as_ref();
-        let of_pod = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());
-        let user = security.and_then(|it| it.run_as_user).or(of_pod.and_then(|it| it.run_as_user));
-        let group =
-            security.and_then(|it| it.run_as_group).or(of_pod.and_then(|it| it.run_as_group));
-        let (command, directory) = match &self.jail {
+        let mut mounts = mounts(&place, container, &variables).map_err(StartError::Config)?;
+        let log_bytes_max = self.config.log_bytes_max;
+        let policy = container.termination_message_policy.as_deref();
+        let says_last_what_it_logs = policy == Some("FallbackToLogsOnError");
+        let wanted = container.working_dir.clone().unwrap_or_default();
+        let (command, directory, has_init) = match &self.jail {
             Some(jail) => {
-                (jail.wrap(&there, &mounts, &directory, (user, group), &command), there.directory())
+                let file = |source, target: &str| jail::Mount {
+                    source,
+                    target: target.to_owned(),
+                    is_read_only: false,
+                };
+                if !mounts.iter().any(|mount| mount.target == "/etc/hosts") {
+                    let hosts = place.hosts(&hostname(pod), address).map_err(create)?;
+                    mounts.push(file(hosts, "/etc/hosts"));
+                }
+                let path = container.termination_message_path.as_deref().unwrap_or_default();
+                if !path.is_empty() {
+                    mounts.push(file(last_words, path));
+                }
+                let security = container.security_context.as_ref();
+                let is = |flag: Option<bool>| flag == Some(true);
+                let view = View {
+                    mounts,
+                    hidden: self.hidden(),
+                    directory: wanted,
+                    is_read_only: is(security.and_then(|it| it.read_only_root_filesystem)),
+                    is_privileged: is(security.and_then(|it| it.privileged)),
+                    has_machines_processes: is(pod.spec.as_ref().and_then(|it| it.host_pid)),
+                    whom: whom.clone(),
+                };
+                (jail.wrap(&there, &view, &command), there.directory(), jail.has_init(&view))
             }
             None => {
-                for mount in mounts.iter().filter(|mount| mount.target != "/etc/hosts") {
+                for mount in &mounts {
                     place.expose(&mount.target, &mount.source).map_err(create)?;
                 }
-                (command, place.working_directory(&directory).map_err(create)?)
+                let directory = place.working_directory(&wanted).map_err(create)?;
+                let command = place.found(command, &mounts);
+                (jail::without(&directory, self.has_leash, &command), directory, false)
             }
         };
-        let log_bytes_max = self.config.log_bytes_max;
-        Ok(shim::Order { command, variables, directory, log_bytes_max })
+        Ok(shim::Order {
+            command,
+            variables,
+            directory,
+            log_bytes_max,
+            whom,
+            has_init,
+            says_last_what_it_logs,
+        })
+    }
+
+    /// What pods are not to see: the keys of their cluster, and each other's files.
+    fn hidden(&self) -> Vec<PathBuf> {
+        let all = self.config.hidden.iter().chain([&self.config.directory]);
+        // A link is not followed in the view, where it may lead elsewhere.
+        let mut real: Vec<PathBuf> = all.filter_map(|path| path.canonicalize().ok()).collect();
+        real.sort();
+        // What is below a hidden one is not there any more.
+        real.dedup_by(|path, above| path.starts_with(&*above));
+        real
     }
 
     /// The program of a container and its arguments.
@@ -221,7 +267,8 @@ impl Process {
             let Some(stand_in) = stand_in::of(image) else {
                 return Err(StartError::Pull(no_stand_in(image)));
             };
-            command = match stand_in.program.words(address, container) {
+            let at = |port: u16| SocketAddr::new(address, self.addresses.port(port));
+            command = match stand_in.program.words(at, container) {
                 Some(words) => {
                     let shim = self.config.shim.iter();
                     let shim = shim.map(|word| word.to_string_lossy().into_owned());
@@ -232,14 +279,8 @@ impl Process {
             };
         }
         command.extend(arguments);
-        let Some(program) = command.first() else {
+        if command.is_empty() {
             return Err(StartError::Create("no command specified".to_owned()));
-        };
-        let path = variables.get("PATH").map_or(PATH, String::as_str);
-        if !place::is_program(program, path) {
-            return Err(StartError::Run(format!(
-                "exec: {program:?}: executable file not found in $PATH"
-            )));
         }
         Ok(command)
     }
@@ -271,6 +312,51 @@ impl Process {
             }
         }
         Err(StartError::Run("the shim ended before it said anything".to_owned()))
+    }
+
+    /// The processes of a pod.
+    fn processes(&self, pod: &Pod) -> Vec<i32> {
+        let (place, all) = (self.pod(pod), tree::all());
+        let places = place.newest().into_iter().map(|(name, run)| place.container(&name, run));
+        let mut found = HashSet::new();
+        for pid in places.filter(is_alive).filter_map(|place| place.pid()) {
+            // What left its parents belongs to the shim, which is above all others.
+            let shim = all.iter().find(|(own, _)| *own == pid).map(|(_, parent)| *parent);
+            let own = tree::descendants(shim.unwrap_or(pid), &all);
+            // What others started in it is known by the processes that it sees.
+            let spaces: HashSet<PathBuf> =
+                own.iter().filter_map(|pid| tree::namespace(*pid)).collect();
+            let agents = tree::namespace(rustix::process::getpid().as_raw_nonzero().get());
+            let is_own = |pid: &i32| {
+                let space = tree::namespace(*pid).filter(|space| Some(space) != agents.as_ref());
+                space.is_some_and(|space| spaces.contains(&space))
+            };
+            found.extend(all.iter().map(|(pid, _)| *pid).filter(is_own));
+            found.extend(own);
+        }
+        found.into_iter().collect()
+    }
+
+    /// Where a port of a pod may be: where its processes listen, and where it says that they do.
+    /// Other programs of this machine are none of its own.
+    fn places(&self, pod: &Pod, port: u16) -> Vec<SocketAddr> {
+        let own = self.own(pod);
+        let (lower, higher) = (port, self.addresses.port(port));
+        let listening = sockets::of(&self.processes(pod)).into_iter();
+        let listening = listening.filter(|place| [lower, higher].contains(&place.port()));
+        let mut places: Vec<SocketAddr> = listening
+            .map(|place| match place.ip().is_unspecified() {
+                true => SocketAddr::new(own, place.port()),
+                false => place,
+            })
+            .collect();
+        let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+        let mut named = containers.flat_map(|it| it.ports.iter().flatten());
+        let has_address = self.addresses.of(uid(pod)).is_some();
+        if has_address && named.any(|it| it.container_port == i32::from(port)) {
+            places.push(SocketAddr::new(own, higher));
+        }
+        places
     }
 
     /// Ends what is left of a pod, and removes it.
@@ -353,7 +439,12 @@ impl Runtime for Process {
     fn start(&self, order: Order) -> BoxFuture<'_, Result<Started, StartError>> {
         Box::pin(async move {
             let job = self.order(&order).await?;
-            let place = self.pod(&order.pod).container(&order.container.name, order.number);
+            let (pod, name) = (self.pod(&order.pod), &order.container.name);
+            let is_over = |place: &Place| !is_alive(place);
+            if let Err(error) = pod.remove_older(name, order.number, is_over) {
+                warn!(pod = uid(&order.pod), %error, "old runs of a container were not removed");
+            }
+            let place = pod.container(name, order.number);
             self.spawn(&place, &job).await?;
             let id = format!("{NAME}{}/{}/{}", uid(&order.pod), order.container.name, order.number);
             let image_id = order.container.image.clone().unwrap_or_default();
@@ -406,10 +497,7 @@ impl Runtime for Process {
     }
 
     fn probe<'a>(&'a self, target: &'a Target, probe: &'a Probe) -> BoxFuture<'a, Health> {
-        Box::pin(async move {
-            let address = target.address.map(|address| self.reach(address));
-            probe::run(self, &Target { address, ..target.clone() }, probe).await
-        })
+        Box::pin(probe::run(self, target, probe))
     }
 
     fn exec<'a>(
@@ -450,9 +538,8 @@ impl Runtime for Process {
         port: u16,
     ) -> BoxFuture<'a, Result<Box<dyn Connection>, RuntimeError>> {
         Box::pin(async move {
-            // Most programs listen at all addresses or at the machine's own.
-            for address in [self.own(pod), Ipv4Addr::LOCALHOST.into()] {
-                if let Ok(stream) = TcpStream::connect((address, port)).await {
+            for place in self.places(pod, port) {
+                if let Ok(stream) = TcpStream::connect(place).await {
                     return Ok(Box::new(stream) as Box<dyn Connection>);
                 }
             }
@@ -481,8 +568,8 @@ impl Runtime for Process {
         usage::of_machine()
     }
 
-    fn reach(&self, address: IpAddr) -> IpAddr {
-        self.addresses.reach(address)
+    fn reach(&self, shown: SocketAddr) -> SocketAddr {
+        self.addresses.reach(shown)
     }
 }
 
@@ -517,6 +604,55 @@ async fn until_ended(place: &Place) {
     if is_alive(place) {
         let mut nothing = [0_u8; 1];
         while let Ok(1..) = alive.read(&mut nothing).await {}
+    }
+}
+
+/// Where volumes are to be seen in a container.
+///
+/// # Errors
+/// Which of them cannot be.
+fn mounts(
+    place: &PodPlace,
+    container: &Container,
+    variables: &BTreeMap<String, String>,
+) -> Result<Vec<jail::Mount>, String> {
+    let mounts = container.volume_mounts.iter().flatten().map(|mount| {
+        let path = match mount.sub_path_expr.as_deref().filter(|it| !it.is_empty()) {
+            Some(expression) => expand_all(expression, variables)?,
+            None => mount.sub_path.clone().unwrap_or_default(),
+        };
+        let source = match path.is_empty() {
+            true => Ok(place.volume(&mount.name)),
+            false => crate::volume::within(&place.volume(&mount.name), &path),
+        };
+        let refused = |error: io::Error| {
+            let (volume, name) = (&mount.name, &container.name);
+            format!("failed to prepare subPath for volumeMount {volume:?} of container {name:?}: {error}")
+        };
+        let source = source.map_err(refused)?;
+        let target = format!("/{}", mount.mount_path.trim_start_matches('/'));
+        Ok(jail::Mount { source, target, is_read_only: mount.read_only == Some(true) })
+    });
+    mounts.collect()
+}
+
+/// Puts values where a path has `$(NAME)`.
+///
+/// # Errors
+/// Which of them have none: a path must not end up elsewhere.
+fn expand_all(text: &str, variables: &BTreeMap<String, String>) -> Result<String, String> {
+    let missing = RefCell::new(BTreeSet::new());
+    let expanded = expand(text, |name| {
+        let value = variables.get(name).filter(|value| !value.is_empty()).cloned();
+        if value.is_none() {
+            missing.borrow_mut().insert(name.to_owned());
+        }
+        value
+    });
+    let missing: Vec<String> = missing.into_inner().into_iter().collect();
+    match missing.is_empty() {
+        true => Ok(expanded),
+        false => Err(format!("missing value for {}", missing.join(", "))),
     }
 }
 

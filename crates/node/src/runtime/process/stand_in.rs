@@ -1,7 +1,7 @@
 //! What stands in for images that operators use, where there are no images.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
 use jiff::Timestamp;
@@ -66,11 +66,16 @@ impl StandIn {
 }
 
 impl Program {
-    /// The words that have the shim run it, if it is one of ours, at a pod's address.
-    pub(super) fn words(self, address: IpAddr, container: &Container) -> Option<Vec<String>> {
+    /// The words that have the shim run it, if it is one of ours. `place` says where it listens in
+    /// the place of a port.
+    pub(super) fn words(
+        self,
+        place: impl Fn(u16) -> SocketAddr,
+        container: &Container,
+    ) -> Option<Vec<String>> {
         let named = container.ports.iter().flatten().next();
         let named = named.and_then(|port| u16::try_from(port.container_port).ok());
-        let at = |port: u16| SocketAddr::new(address, named.unwrap_or(port)).to_string();
+        let at = |port: u16| place(named.unwrap_or(port)).to_string();
         match self {
             Program::Shell => None,
             Program::Hello(port) => Some(vec![HELLO.to_owned(), at(port)]),

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ContainerPort;
 use kube::client::Body;
 use kubewright_apimachinery::yaml;
 use tempfile::TempDir;
@@ -70,6 +71,7 @@ async fn runtime(directory: &TempDir) -> Process {
     ];
     let config = ProcessConfig {
         directory: directory.path().to_owned(),
+        hidden: Vec::new(),
         shim: shim.into(),
         server: None,
         log_bytes_max: 1000,
@@ -311,6 +313,30 @@ fn images_are_stood_in_for_whatever_their_registry_and_tag() {
     check("mybusybox", None);
     check("registry.acme.com/app/app:v1.4", Some(Program::Hello(8080)));
     check("registry.acme.com/app/other:v1.4", None);
+}
+
+/// Who may not listen at port 80 of an address that cannot be had is found all the same.
+#[test]
+fn pods_are_reached_where_they_may_listen() {
+    let addresses =
+        |free_ports| Addresses::new(Path::new("/nowhere"), None, HashMap::new(), free_ports);
+    let check = |free_ports: u16, shown: &str, expected: &str| {
+        let shown = shown.parse().expect("a place");
+        assert_eq!(addresses(free_ports).reach(shown).to_string(), expected);
+    };
+    check(0, "198.18.3.4:80", "127.18.3.4:80");
+    check(1024, "198.18.3.4:80", "127.18.3.4:10080");
+    check(1024, "198.18.3.4:8080", "127.18.3.4:8080");
+    check(80, "198.18.3.4:80", "127.18.3.4:80");
+    // Not a pod of this machine.
+    check(1024, "10.0.0.7:80", "10.0.0.7:80");
+    let hello = Container {
+        ports: Some(vec![ContainerPort { container_port: 443, ..ContainerPort::default() }]),
+        ..Container::default()
+    };
+    let place = |port| (Ipv4Addr::LOCALHOST, addresses(1024).port(port)).into();
+    let words = Program::Hello(80).words(place, &hello).expect("it is one of ours");
+    assert_eq!(words, ["hello", "127.0.0.1:10443"]);
 }
 
 #[test]
