@@ -133,6 +133,22 @@ impl Authenticator {
         }
     }
 
+    /// Whether whoever was not [authenticated](Self::authenticate) may be now: see
+    /// [`catch_up`](Self::catch_up).
+    pub async fn catch_up_with(&self, parts: &Parts) -> bool {
+        match bearer(&parts.headers) {
+            Ok(Some(token)) => self.catch_up(&token).await,
+            _ => false,
+        }
+    }
+
+    /// Whether a token that was refused may be good now. Its account, or what else it is bound to,
+    /// may have been made by another server on the same storage a moment ago; in that case this
+    /// returns when this server has been told.
+    pub async fn catch_up(&self, token: &str) -> bool {
+        self.service_accounts.lacks_ground(&self.store, token) && self.store.latest().await.is_ok()
+    }
+
     /// Who the client acts as, if it asks to.
     pub fn impersonate(
         &self,

@@ -35,13 +35,17 @@ pub struct Context<'a> {
 }
 
 /// Answers a review in normal form, or `None` if the kind is no review.
-pub fn answer(cx: &Context<'_>, kind: &str, review: &Value) -> Option<Result<Value, Box<Status>>> {
+pub async fn answer(
+    cx: &Context<'_>,
+    kind: &str,
+    review: &Value,
+) -> Option<Result<Value, Box<Status>>> {
     Some(match kind {
         "SubjectAccessReview" => subject_access(cx, review),
         "SelfSubjectAccessReview" => self_subject_access(cx, review),
         "LocalSubjectAccessReview" => local_subject_access(cx, review),
         "SelfSubjectRulesReview" => self_subject_rules(cx, review),
-        "TokenReview" => token(cx, review),
+        "TokenReview" => token(cx, review).await,
         "SelfSubjectReview" => Ok(self_subject(cx, review)),
         _ => return None,
     })
@@ -176,7 +180,7 @@ fn self_subject_rules(cx: &Context<'_>, review: &Value) -> Result<Value, Box<Sta
     }))
 }
 
-fn token(cx: &Context<'_>, review: &Value) -> Result<Value, Box<Status>> {
+async fn token(cx: &Context<'_>, review: &Value) -> Result<Value, Box<Status>> {
     let token = review["spec"]["token"].as_str().unwrap_or_default();
     if token.is_empty() {
         let message = "token is required for TokenReview in authentication";
@@ -187,7 +191,11 @@ fn token(cx: &Context<'_>, review: &Value) -> Result<Value, Box<Status>> {
     let wanted = wanted
         .filter(|audiences| !audiences.is_empty())
         .unwrap_or_else(|| cx.authenticator.service_accounts.audiences.clone());
-    let status = match cx.authenticator.token(token, &wanted) {
+    let mut found = cx.authenticator.token(token, &wanted);
+    if found.is_err() && cx.authenticator.catch_up(token).await {
+        found = cx.authenticator.token(token, &wanted);
+    }
+    let status = match found {
         Ok(found) => {
             let mut status = json!({ "authenticated": true, "user": user_info(&found.user) });
             if !found.audiences.is_empty() {

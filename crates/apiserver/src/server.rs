@@ -290,7 +290,10 @@ impl Inner {
     /// Tells who makes a request, or on whose behalf.
     async fn identify(&self, parts: &Parts, observed: &Observed) -> Result<User, Refusal> {
         let begun = Instant::now();
-        let authenticated = self.authenticator.authenticate(parts);
+        let mut authenticated = self.authenticator.authenticate(parts);
+        if authenticated.is_err() && self.authenticator.catch_up_with(parts).await {
+            authenticated = self.authenticator.authenticate(parts);
+        }
         observed.authenticated(authenticated.as_ref().ok(), begun);
         if let Some(peer) = parts.extensions.get::<Arc<edge::Peer>>()
             && let Some(Some(certified)) = peer.certified.get()

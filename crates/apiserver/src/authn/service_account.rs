@@ -87,6 +87,27 @@ pub(super) enum LegacyError {
     MarkedInvalid { namespace: String, secret: String, account: String },
 }
 
+impl TokenError {
+    /// Whether a younger state of the store could end otherwise.
+    fn is_about_store(&self) -> bool {
+        match self {
+            Self::UnknownKey
+            | Self::BadSignature
+            | Self::Audience { .. }
+            | Self::Expired
+            | Self::NotYet
+            | Self::IssuedInFuture
+            | Self::Legacy(LegacyError::Missing(_) | LegacyError::Subject) => false,
+            Self::AccountNotFound(_)
+            | Self::AccountUid { .. }
+            | Self::AccountDeleted { .. }
+            | Self::Invalidated
+            | Self::BoundUid { .. }
+            | Self::Legacy(_) => true,
+        }
+    }
+}
+
 /// Who signed the tokens that secrets hold.
 const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
 const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
@@ -189,11 +210,13 @@ impl Verifier {
         if audiences.is_empty() && !self.audiences.is_empty() {
             return Err(TokenError::Audience { token: meant.clone(), wanted: wanted.to_vec() });
         }
-        let user = match claims.iss == LEGACY_ISSUER {
-            true => legacy_user(store, token, &claims)?,
-            false => bound_user(store, &claims)?,
-        };
-        Ok(Some(TokenUser { user, audiences }))
+        Ok(Some(TokenUser { user: user(store, token, &claims)?, audiences }))
+    }
+
+    /// Whether a genuine token is refused for what it is bound to, as far as the store knows.
+    pub(super) fn lacks_ground(&self, store: &Store, token: &str) -> bool {
+        let Ok(Some(claims)) = self.claims(token) else { return false };
+        user(store, token, &claims).is_err_and(|error| error.is_about_store())
     }
 
     /// The claims of a token whose signature fits.
@@ -258,6 +281,13 @@ impl Verifier {
             .ok()
             .and_then(|json| serde_json::from_slice::<Issuer>(&json).ok());
         issuer.is_some_and(|Issuer { iss }| iss == LEGACY_ISSUER || self.issuers.contains(&iss))
+    }
+}
+
+fn user(store: &Store, token: &str, claims: &Claims) -> Result<User, TokenError> {
+    match claims.iss == LEGACY_ISSUER {
+        true => legacy_user(store, token, claims),
+        false => bound_user(store, claims),
     }
 }
 

@@ -481,6 +481,26 @@ async fn only_a_known_key_signs() {
     check(&format!("{head}.{other}.x"), "invalid bearer token");
 }
 
+#[tokio::test]
+async fn only_a_genuine_token_is_worth_another_look() {
+    let store = sample::store();
+    put_account(&store).await;
+    let keys: Vec<Issuer> = pems().iter().map(|(pem, _)| issuer(pem)).collect();
+    let answers = keys.iter().take(2).map(|issuer| issue(issuer, &store, json!({})));
+    let [known, unknown] = answers.collect::<Vec<_>>().try_into().expect("two");
+    let key = || vec![keys[0].key.public.clone()];
+    // A server that is yet to be told of the account.
+    let elsewhere = authenticator(&sample::store(), key());
+    assert!(elsewhere.catch_up(token_of(&known)).await);
+    assert!(!elsewhere.catch_up(token_of(&unknown)).await);
+    assert!(!elsewhere.catch_up("secret").await);
+    let header = format!("Bearer {}", token_of(&known));
+    assert!(elsewhere.catch_up_with(&parts("/api", &[("authorization", &header)])).await);
+    assert!(!elsewhere.catch_up_with(&parts("/api", &[])).await);
+    let here = authenticator(&store, key());
+    assert!(!here.catch_up(token_of(&known)).await, "it is good already");
+}
+
 /// What becomes of a token bound to `bound` when `change` happened to the store.
 async fn fate(bound: Value, change: (&str, Option<Value>)) -> String {
     let store = sample::store();

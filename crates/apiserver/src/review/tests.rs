@@ -107,7 +107,7 @@ impl Server {
             namespace,
             now,
         };
-        if let Some(answer) = answer(&cx, text("kind"), &object) {
+        if let Some(answer) = answer(&cx, text("kind"), &object).await {
             return answer;
         }
         let name = object["metadata"]["name"].as_str().expect("a name");
@@ -168,13 +168,14 @@ async fn a_review_with_a_name_is_refused() {
         "metadata": { "name": "mine" },
         "spec": { "nonResourceAttributes": { "path": "/livez", "verb": "get" } },
     });
-    let refused = answer(&cx, "SelfSubjectAccessReview", &review).expect("a review").unwrap_err();
+    let refused =
+        answer(&cx, "SelfSubjectAccessReview", &review).await.expect("a review").unwrap_err();
     assert_eq!(
         refused.message,
         ".authorization.k8s.io \"\" is invalid: metadata: Invalid value: {\"name\":\"mine\"}: must \
          be empty"
     );
-    assert!(answer(&cx, "Pod", &json!({})).is_none());
+    assert!(answer(&cx, "Pod", &json!({})).await.is_none());
 }
 
 #[tokio::test]
@@ -201,7 +202,7 @@ async fn rules_are_reviewed_with_what_keeps_others_away() {
         "metadata": { "name": "ignored" },
         "spec": { "namespace": "web" },
     });
-    let answer = answer(&cx, "SelfSubjectRulesReview", &review).expect("a review").unwrap();
+    let answer = answer(&cx, "SelfSubjectRulesReview", &review).await.expect("a review").unwrap();
     let expected = json!({
         "kind": "SelfSubjectRulesReview",
         "apiVersion": "authorization.k8s.io/v1",

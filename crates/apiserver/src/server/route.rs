@@ -267,7 +267,7 @@ impl Call<'_> {
         if self.is_review() {
             let review = write.drafted(draft.0)?;
             let review = write.admit_action(review, |_| Ok(())).await?.into_object();
-            let reviewed = self.review(&review).ok_or_else(|| self.not_allowed())?;
+            let reviewed = self.review(&review).await.ok_or_else(|| self.not_allowed())?;
             return Ok(self.answered(Answer::Own(reviewed?), &format, StatusCode::CREATED));
         }
         let written = write.create(draft.0).await?;
@@ -276,7 +276,7 @@ impl Call<'_> {
     }
 
     /// Reviews are answered, not stored.
-    fn review(&self, object: &Value) -> Option<Result<Value, Refusal>> {
+    async fn review(&self, object: &Value) -> Option<Result<Value, Refusal>> {
         let context = review::Context {
             authenticator: &self.server.authenticator,
             authorizer: &self.server.authorizer,
@@ -284,7 +284,7 @@ impl Call<'_> {
             namespace: self.namespace(),
             now: self.server.now(),
         };
-        review::answer(&context, &self.resource.gvk.kind, object)
+        review::answer(&context, &self.resource.gvk.kind, object).await
     }
 
     /// A log, a stream or a proxy.
