@@ -182,3 +182,15 @@ fn a_crash_before_the_deployment_is_made_good_by_the_next_one() {
         site.running.stop().await;
     });
 }
+
+#[test]
+fn a_cluster_that_takes_no_deployments_is_asked_again() {
+    on_site(async |site| {
+        site.has_replicas("example-foo", 1).await;
+        site.cluster.faults().answer(500, 4, |request| {
+            request.method == "PATCH" && request.uri.path().contains("/deployments/")
+        });
+        site.edit("example-foo", json!({"replicas": 3})).await;
+        site.has_replicas("example-foo", 3).await;
+    });
+}

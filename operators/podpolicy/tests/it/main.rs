@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use kubewright_testing::{Cluster, Running};
+use kubewright_testing::{Cluster, Running, yaml};
 use podpolicy::{ENFORCE, INJECT, Policy, SIDECAR, operator};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
@@ -85,6 +85,18 @@ async fn pods_of_labelled_namespaces_get_a_sidecar() {
     site.label(INJECT, None).await;
     let pod = site.create("two", app("nginx")).await.expect("created");
     assert_eq!(containers(&pod), ["app"]);
+    site.end().await;
+}
+
+#[tokio::test]
+async fn the_sample_is_taken_and_gets_a_sidecar() {
+    let [namespace, pod] = &yaml(include_str!("../../samples/guarded.yaml"))[..] else {
+        panic!("it is a namespace and a pod")
+    };
+    assert_eq!(namespace["metadata"]["labels"], json!({INJECT: "enabled", ENFORCE: "enabled"}));
+    let site = Site::start(&[INJECT, ENFORCE]).await;
+    let pod = site.create("app", pod["spec"].clone()).await.expect("created");
+    assert_eq!(containers(&pod), ["app", SIDECAR]);
     site.end().await;
 }
 

@@ -2,9 +2,10 @@
 //! tests stand in for nodes, and there are no logs.
 
 use anyhow::Result;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Service};
 use k8s_openapi::api::networking::v1::Ingress;
-use kube::api::Api;
+use kube::api::{Api, DeleteParams};
 use kubewright_testing::{Cluster, on_cluster};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -58,8 +59,13 @@ impl Program {
     }
 
     /// Presses Ctrl-C, and waits for its end.
-    async fn interrupt(mut self) -> Result<()> {
+    async fn interrupt(self) -> Result<()> {
         self.interrupt.cancel();
+        self.ended().await
+    }
+
+    /// Waits for its end.
+    async fn ended(mut self) -> Result<()> {
         self.task.join_next().await.expect("it runs").expect("it does not panic")
     }
 }
@@ -116,6 +122,29 @@ fn interrupted_while_it_waits_it_leaves_nothing_behind_either() {
     });
 }
 
+/// Whatever goes wrong, it goes as it came.
+#[test]
+fn what_cannot_be_made_or_is_taken_away_ends_it_and_leaves_nothing_behind() {
+    on_cluster(async |cluster| {
+        let check = async |program: Program, told: &str| {
+            let namespace = program.namespace.clone();
+            let error = format!("{:#}", program.ended().await.expect_err("it cannot go on"));
+            assert!(error.starts_with(told), "{error}");
+            cluster.eventually::<Namespace>(None, &namespace, |it| it.is_none()).await;
+        };
+        cluster.faults().answer(500, 1, |request| {
+            request.method == "POST" && request.uri.path().ends_with("/deployments")
+        });
+        check(Program::start(cluster), "create the Deployment").await;
+
+        let mut program = Program::start(cluster);
+        program.until("replicas are not ready yet. 0/2").await;
+        let deployments: Api<Deployment> = Api::namespaced(cluster.client(), &program.namespace);
+        deployments.delete(objects::NAME, &DeleteParams::default()).await.expect("deleted");
+        check(program, "the Deployment was deleted").await;
+    });
+}
+
 /// It does not run in a namespace that somebody else has, nor take that away.
 #[test]
 fn a_namespace_that_is_there_is_left_alone() {
@@ -132,6 +161,6 @@ fn a_namespace_that_is_there_is_left_alone() {
         assert!(error.starts_with(&format!("create namespace {namespace}")), "{error}");
         let namespaces: Api<Namespace> = Api::all(cluster.client());
         namespaces.get(&namespace).await.expect("it is there");
-        let _ = namespaces.delete(&namespace, &kube::api::DeleteParams::default()).await;
+        let _ = namespaces.delete(&namespace, &DeleteParams::default()).await;
     });
 }
