@@ -99,6 +99,11 @@ impl Home {
         Some(Home(data.join("kubewright")))
     }
 
+    /// The directory of all clusters, which need not exist.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// The directory of a cluster, which need not exist.
     pub fn dir(&self, name: &str) -> Result<PathBuf> {
         check_name(name)
@@ -222,7 +227,14 @@ pub(crate) fn leave(dir: &Path) {
         // What cannot be taken away does no harm.
         let _ = std::fs::remove_file(dir.join("lock"));
         let _ = std::fs::remove_dir(dir);
+        leave_all(dir);
     }
+}
+
+/// Takes away the directory of all clusters, after that of the last.
+pub(crate) fn leave_all(dir: &Path) {
+    // One that has others in it stays.
+    let _ = dir.parent().map(std::fs::remove_dir);
 }
 
 /// Makes a directory for its owner alone, unless it is there.

@@ -285,7 +285,9 @@ impl Site {
         let node_dir = node_dir(&dir, data_dir.as_deref());
         let volumes = data_dir.as_deref().unwrap_or(&dir).join(VOLUMES);
         let is_kept = data_dir.is_some();
-        let nodes = nodes(node, &name, node_dir, is_kept, volumes, ingress_port)?;
+        // Keys of this cluster and of others of the same user.
+        let hidden = dir.parent().map(Path::to_owned).into_iter().chain(data_dir.clone()).collect();
+        let nodes = nodes(node, &name, (node_dir, hidden), is_kept, volumes, ingress_port)?;
         let ingress = nodes.as_ref().and_then(|nodes| nodes.ingress.as_ref());
         let ingress = ingress.map(|listener| listener.local_addr().context("find the port"));
         let ingress = ingress.transpose()?.map(|place| format!("http://{place}"));
@@ -381,6 +383,7 @@ impl Site {
         {
             warn!(%error, "the cluster's directory stays");
         }
+        home::leave_all(&self.dir);
     }
 
     /// No object knows them any more.
@@ -454,7 +457,7 @@ fn hold(dir: &Path, taken: impl FnOnce() -> String) -> Result<Hold> {
 fn nodes(
     node: Node,
     cluster: &str,
-    directory: PathBuf,
+    (directory, hidden): (PathBuf, Vec<PathBuf>),
     is_kept: bool,
     volumes: PathBuf,
     ingress_port: Option<u16>,
@@ -465,7 +468,9 @@ fn nodes(
             let names = (1..=count).map(|number| format!("{cluster}-{number}")).collect();
             return Ok(Some(Nodes { names, runtime: Runtime::Fake, volumes, ingress: None }));
         }
-        Node::Process { shim } => (vec![nodes::hostname()], Runtime::Process { directory, shim }),
+        Node::Process { shim } => {
+            (vec![nodes::hostname()], Runtime::Process { directory, shim, hidden })
+        }
         Node::Cri { socket } => {
             (vec![nodes::hostname()], Runtime::Cri { directory, socket, is_kept })
         }

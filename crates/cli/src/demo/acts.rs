@@ -1,5 +1,6 @@
 //! What is shown of each operator, and whether it is so.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -24,7 +25,7 @@ use tenancy::AcmeNamespace;
 use webapp::WebApp;
 use wordpress::Wordpress;
 
-use super::stage::{LOOK_AGAIN, MANAGER, Stage};
+use super::stage::{self, LOOK_AGAIN, MANAGER, Stage};
 use super::tale::Tale;
 
 /// Every browser knows that what ends so is this machine.
@@ -145,9 +146,8 @@ async fn webapp(stage: &Stage, tell: impl Fn(String)) -> Result<()> {
     })
     .await?;
     tell(format!("{name} runs {} times beside its database", app.spec.web_app_replicas));
-    let answer = stage.get(WEB_HOST).await?;
-    let server = answer.lines().find(|line| line.starts_with("Server name: "));
-    let server = server.with_context(|| format!("it answers {answer:?}"))?;
+    let server = stage.web_server(WEB_HOST).await?;
+    ensure!(server.starts_with(&name), "{server} answers, which is not of {name}");
     tell(format!("{} answers: {server}", stage.web(WEB_HOST)));
     Ok(())
 }
@@ -168,7 +168,10 @@ async fn wordpress(stage: &Stage, tell: impl Fn(String)) -> Result<()> {
     let service = services.get("wordpress").await.context("find its Service")?;
     let ports = service.spec.and_then(|spec| spec.ports).unwrap_or_default();
     let port = ports.first().and_then(|port| port.node_port).context("it has a node port")?;
-    tell(format!("{name} has MySQL and its volumes, and is at http://127.0.0.1:{port}/"));
+    let place = SocketAddr::from((Ipv4Addr::LOCALHOST, u16::try_from(port).context("a port")?));
+    tell(format!("{name} has a database and volumes"));
+    let server = stage::server(place, "localhost").await?;
+    tell(format!("http://{place}/ answers: {server}"));
     Ok(())
 }
 

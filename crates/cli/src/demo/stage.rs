@@ -1,5 +1,6 @@
 //! Operators at work on a cluster, as they are when an author starts them beside it.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use kubewright::serve::Bind;
 use kubewright::settings::{Layer, Settings};
 use kubewright::{Clock, Operator, connect};
 use petstore::proto::pet_store_client::PetStoreClient;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -90,17 +91,23 @@ impl Stage {
         format!("http://{host}:{}/", self.ingress.port())
     }
 
-    /// What is answered there, as soon as something is.
-    pub(super) async fn get(&self, host: &str) -> Result<String> {
-        loop {
-            match ask(self.ingress, host).await {
-                Ok(Some(answer)) => return Ok(answer),
-                // The router hears of pods a moment after everybody else.
-                Ok(None) => tokio::time::sleep(LOOK_AGAIN).await,
-                Err(error) => return Err(error).with_context(|| self.web(host)),
-            }
-        }
+    /// Which server answers there, as soon as one does.
+    pub(super) async fn web_server(&self, host: &str) -> Result<String> {
+        server(self.ingress, host).await.with_context(|| self.web(host))
     }
+}
+
+/// Which server answers for a host, at a place, as soon as one does.
+pub(super) async fn server(place: SocketAddr, host: &str) -> Result<String> {
+    let answer = loop {
+        match ask(place, host).await {
+            Ok(answer) if answer.starts_with("HTTP/1.1 200 ") => break answer,
+            // Who passes connections on hears of pods a moment after everybody else.
+            Ok(_) | Err(_) => tokio::time::sleep(LOOK_AGAIN).await,
+        }
+    };
+    let named = answer.lines().find_map(|line| line.strip_prefix("Server name: "));
+    named.map(str::to_owned).with_context(|| format!("it answers {answer:?}"))
 }
 
 /// All operators, beside the store of pets at a place.
@@ -155,12 +162,20 @@ async fn serve(operator: Operator, client: Client) -> Result<()> {
     operator.serve(host, CancellationToken::new()).await.with_context(|| format!("run {name}"))
 }
 
-/// Asks for the first page of a host; `None` if there is no such page yet.
-async fn ask(ingress: SocketAddr, host: &str) -> Result<Option<String>> {
-    let mut stream = TcpStream::connect(ingress).await.context("connect")?;
+/// Asks for the first page of a host.
+async fn ask(place: SocketAddr, host: &str) -> io::Result<String> {
+    let mut stream = TcpStream::connect(place).await?;
     let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.context("ask")?;
+    stream.write_all(request.as_bytes()).await?;
+    // It may keep the connection, so the end of the answer is not that of the stream.
+    let mut lines = BufReader::new(stream).lines();
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.context("hear the answer")?;
-    Ok(answer.starts_with("HTTP/1.1 200 ").then_some(answer))
+    while let Some(line) = lines.next_line().await? {
+        answer += &line;
+        answer += "\n";
+        if line.starts_with("URI: ") {
+            break;
+        }
+    }
+    Ok(answer)
 }
