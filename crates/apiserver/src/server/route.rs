@@ -364,6 +364,8 @@ impl Call<'_> {
         };
         let namespace = self.namespace().unwrap_or_default();
         let (store, now) = (&self.server.store, self.server.now());
+        // Accounts and pods that another server has just made have tokens too.
+        store.latest().await.map_err(|error| refusal::unavailable(&error))?;
         let complete = |request: &mut Value| {
             issuer.complete(store, namespace, &self.target.name, request, now)
         };

@@ -98,15 +98,24 @@ async fn what_one_server_wrote_the_other_reads_at_once_and_watches_in_order() {
 async fn a_token_of_one_server_is_good_at_the_other() {
     let Some(pair) = Pair::with("*") else { return };
     let [mut first, mut second] = pair.clients().await;
-    let account = "/api/v1/namespaces/kube-system/serviceaccounts";
-    first.create(account, &json!({"metadata": {"name": "robot"}})).await;
-    let token = first.create(&format!("{account}/robot/token"), &json!({"spec": {}})).await;
-    let review = json!({
-        "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
-        "spec": {"token": token["status"]["token"]},
-    });
-    let reviewed = second.create("/apis/authentication.k8s.io/v1/tokenreviews", &review).await;
-    assert_eq!(reviewed["status"]["authenticated"], true, "{reviewed}");
+    let accounts = "/api/v1/namespaces/kube-system/serviceaccounts";
+    // Each time the other server may be yet to hear of the account.
+    for turn in 0..10 {
+        for issued_there in [false, true] {
+            let name = format!("robot-{turn}-{issued_there}");
+            first.create(accounts, &json!({"metadata": {"name": name}})).await;
+            let issuer = if issued_there { &mut second } else { &mut first };
+            let token =
+                issuer.create(&format!("{accounts}/{name}/token"), &json!({"spec": {}})).await;
+            let review = json!({
+                "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
+                "spec": {"token": token["status"]["token"]},
+            });
+            let reviews = "/apis/authentication.k8s.io/v1/tokenreviews";
+            let reviewed = second.create(reviews, &review).await;
+            assert_eq!(reviewed["status"]["authenticated"], true, "{reviewed}");
+        }
+    }
     // Both publish one certificate, so neither has anything to correct.
     let map = format!("{CONFIG_MAPS}/kube-root-ca.crt");
     while first.send("GET", &map, &Value::Null).await.0 == 404 {
