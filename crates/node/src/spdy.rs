@@ -117,8 +117,10 @@ impl Reading {
                 () = self.opened.closed(), if has_opened => break Ok(()),
             }
         };
-        // What the streams still have to say is said.
-        self.streams.clear();
+        // Nothing more comes; what the streams still have to say is said.
+        for id in self.streams.keys().copied().collect::<Vec<_>>() {
+            self.end(id).await;
+        }
         while self.pumps.join_next().await.is_some() {}
         done
     }
@@ -143,7 +145,7 @@ impl Reading {
                     self.end(id).await;
                 }
             }
-            Frame::Reset { id } => drop(self.streams.remove(&id)),
+            Frame::Reset { id } => self.end(id).await,
             Frame::Ping { id } => self.send(Frame::Ping { id }).await,
             Frame::Opened { .. } | Frame::Other => {}
             Frame::GoAway => return Ok(()),
@@ -157,6 +159,8 @@ impl Reading {
         self.streams.insert(id, told);
     }
 
+    /// Says that nothing more comes on a stream; that the half is dropped says nothing, as the
+    /// other is with the pump.
     async fn end(&mut self, id: u32) {
         if let Some(mut stream) = self.streams.remove(&id) {
             let _ = stream.shutdown().await;

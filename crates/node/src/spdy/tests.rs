@@ -76,3 +76,29 @@ async fn streams_go_both_ways_and_end() {
     assert_eq!(answers, [Frame::Opened { id: 1 }, pong, end]);
     while tasks.join_next().await.is_some() {}
 }
+
+/// A command's runtime once closed its connection without a farewell to each stream, and whoever had
+/// run the command waited for ever.
+#[tokio::test]
+async fn streams_end_with_a_reset_and_with_the_connection() {
+    let (client, server) = tokio::io::duplex(1024);
+    let (streams, carrying) = open(client, vec![HashMap::new(), HashMap::new()]);
+    let [mut first, mut second]: [DuplexStream; 2] = streams.try_into().expect("two streams");
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        carrying.await.expect("it is carried");
+    });
+    let (_from, mut to) = tokio::io::split(server);
+    let mut encoder = Encoder::default();
+    let data = Frame::Data { id: 1, bytes: b"last words".to_vec(), is_last: false };
+    to.write_all(&encoder.encode(&data)).await.expect("it is sent");
+    to.write_all(&encoder.encode(&Frame::Reset { id: 1 })).await.expect("it is sent");
+    let mut heard = String::new();
+    first.read_to_string(&mut heard).await.expect("it ends");
+    assert_eq!(heard, "last words");
+    to.shutdown().await.expect("it is closed");
+    let n_bytes = second.read_to_string(&mut heard).await.expect("it ends too");
+    assert_eq!(n_bytes, 0);
+    drop((first, second));
+    while tasks.join_next().await.is_some() {}
+}
