@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow};
 use jiff::Timestamp;
 use kubewright_cluster::home::DEFAULT_NAME;
 use kubewright_cluster::load_images;
@@ -25,6 +25,9 @@ pub(crate) struct LoadArgs {
     file: PathBuf,
     #[arg(long, value_parser = parse_name, default_value = DEFAULT_NAME)]
     name: String,
+    /// Give them to the container runtime at this socket, such as that of a `kubewright node`.
+    #[arg(long, value_name = "SOCKET", conflicts_with = "name")]
+    socket: Option<PathBuf>,
 }
 
 pub(crate) fn run(command: &Command) -> Result<ExitCode> {
@@ -34,17 +37,9 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
 }
 
 fn load(args: &LoadArgs) -> Result<ExitCode> {
-    let found = home()?.find(&args.name)?;
-    let found = found.filter(|found| found.running).ok_or_else(|| {
-        let name = &args.name;
-        anyhow!("cluster {name:?} is not running: `kubewright clusters` lists those there are")
-    })?;
-    let Some(socket) = &found.record.cri else {
-        bail!(
-            "cluster {:?} has no container runtime to load images into: start it with `--node \
-             cri=SOCKET`",
-            args.name
-        )
+    let socket = match &args.socket {
+        Some(socket) => socket.clone(),
+        None => socket_of(&args.name)?,
     };
     let spool;
     let path: &Path = match args.file.as_os_str() == "-" {
@@ -54,12 +49,32 @@ fn load(args: &LoadArgs) -> Result<ExitCode> {
         }
         false => &args.file,
     };
+    give(&socket, path)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where the container runtime of a running cluster listens.
+pub(crate) fn socket_of(name: &str) -> Result<PathBuf> {
+    let found = home()?.find(name)?;
+    let found = found.filter(|found| found.running).ok_or_else(|| {
+        anyhow!("cluster {name:?} is not running: `kubewright clusters` lists those there are")
+    })?;
+    found.record.cri.with_context(|| {
+        format!(
+            "give images to cluster {name:?}: it has no container runtime; start it with `--node \
+             cri=SOCKET`"
+        )
+    })
+}
+
+/// Gives the images of an archive to a container runtime, and tells of them.
+pub(crate) fn give(socket: &Path, archive: &Path) -> Result<()> {
     // Only names when it is over, and for how long something may take it for unfinished.
     let now = Timestamp::now();
-    for image in runtime()?.block_on(load_images(socket, path, now))? {
+    for image in runtime()?.block_on(load_images(socket, archive, now))? {
         say!("loaded {image}");
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Things are looked up in archives, which is possible in files only.

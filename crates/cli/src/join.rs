@@ -12,7 +12,7 @@ use kubewright_cluster::Runtime;
 use kubewright_cluster::join::{self, NodeOptions, SchedulerArgs, Serving};
 
 use crate::cluster::home;
-use crate::up::{keep_pages_small, log, runtime, shim};
+use crate::up::{find_socket, keep_pages_small, log, parse_socket, runtime, shim};
 
 #[derive(clap::Args)]
 pub(crate) struct NodeArgs {
@@ -24,7 +24,8 @@ pub(crate) struct NodeArgs {
     #[arg(long, value_parser = parse_name)]
     name: Option<String>,
     /// What runs pods: `fake` has them live and end, and runs nothing; with `process` their
-    /// containers are processes of this machine.
+    /// containers are processes of this machine; with `cri=SOCKET` they are containers, of a
+    /// runtime of this machine that speaks CRI, such as containerd.
     #[arg(long, value_parser = parse_engine, default_value = "fake")]
     runtime: Engine,
     /// How many nodes to be, with `--runtime fake`.
@@ -52,11 +53,11 @@ pub(crate) struct NodeArgs {
     /// until somebody approves that, and without this flag, it is of the node's own making.
     #[arg(long)]
     rotate_server_certificates: bool,
-    /// Where what is known of processes is kept, by which the next `kubewright node` adopts those
-    /// that a killed one left [default: _nodes/NAME beside the clusters of this user].
+    /// Where what is known of processes and containers is kept, by which the next `kubewright node`
+    /// adopts those that a killed one left [default: _nodes/NAME beside the clusters of this user].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Serve Ingresses at this port, with `--runtime process`; 0 is any port that is free.
+    /// Serve Ingresses at this port, with `--runtime process` and `cri`; 0 is any port that is free.
     #[arg(long, value_name = "PORT")]
     ingress_port: Option<u16>,
     /// Say what happens.
@@ -73,10 +74,11 @@ pub(crate) struct SchedulerCommand {
     verbose: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum Engine {
     Fake,
     Process,
+    Cri(PathBuf),
 }
 
 pub(crate) fn node(args: NodeArgs) -> Result<ExitCode> {
@@ -115,7 +117,7 @@ fn options(args: NodeArgs) -> Result<NodeOptions> {
         bail!("--nodes is for --runtime fake: this is one machine");
     }
     if is_fake && args.ingress_port.is_some() {
-        bail!("--ingress-port is for --runtime process: nothing runs here");
+        bail!("--ingress-port is for --runtime process and cri: nothing runs here");
     }
     let names = match (&args.name, args.nodes) {
         (Some(name), 1) => vec![name.clone()],
@@ -125,16 +127,26 @@ fn options(args: NodeArgs) -> Result<NodeOptions> {
             (1..=count).map(|number| format!("{name}-{number}")).collect()
         }
     };
+    let directory = || {
+        let directory = match args.data_dir {
+            Some(directory) => directory,
+            None => home()?.node_dir(args.name.as_deref().unwrap_or("this-machine")),
+        };
+        std::path::absolute(directory).context("find the data directory")
+    };
     let runtime = match args.runtime {
         Engine::Fake => Runtime::Fake,
-        Engine::Process => {
-            let directory = match args.data_dir {
-                Some(directory) => directory,
-                None => home()?.node_dir(args.name.as_deref().unwrap_or("this-machine")),
-            };
-            let directory = std::path::absolute(directory).context("find the data directory")?;
-            Runtime::Process { directory, shim: shim()? }
-        }
+        Engine::Process => Runtime::Process {
+            directory: directory()?,
+            shim: shim()?,
+            hidden: home().map(|home| home.path().to_owned()).into_iter().collect(),
+        },
+        // The pods are in a cluster that goes on: what has ended here is to be told there.
+        Engine::Cri(socket) => Runtime::Cri {
+            socket: find_socket(&socket, "--runtime")?,
+            directory: directory()?,
+            is_kept: true,
+        },
     };
     let serving = match args.rotate_server_certificates {
         true => Serving::Requested,
@@ -159,7 +171,10 @@ fn parse_engine(text: &str) -> Result<Engine, String> {
     match text {
         "fake" => Ok(Engine::Fake),
         "process" => Ok(Engine::Process),
-        _ => Err("use `fake` or `process`".to_owned()),
+        _ => match parse_socket(text) {
+            Some(socket) => Ok(Engine::Cri(socket)),
+            None => Err("use `fake`, `process` or `cri=SOCKET`".to_owned()),
+        },
     }
 }
 

@@ -279,7 +279,7 @@ fn node(args: &Args) -> Result<run::Node> {
         Node::Fake => run::Node::Fake(args.nodes),
         Node::None => run::Node::None,
         Node::Process => run::Node::Process { shim: shim()? },
-        Node::Cri(socket) => run::Node::Cri { socket: find_socket(socket)? },
+        Node::Cri(socket) => run::Node::Cri { socket: find_socket(socket, "--node")? },
     };
     let is_machine = matches!(runs, run::Node::Process { .. } | run::Node::Cri { .. });
     match args.ingress_port {
@@ -293,12 +293,12 @@ fn node(args: &Args) -> Result<run::Node> {
     }
 }
 
-/// Where a container runtime listens, wherever this is asked from.
-fn find_socket(socket: &Path) -> Result<PathBuf> {
+/// Where a container runtime listens, wherever this is asked from. `flag` is what named it.
+pub(crate) fn find_socket(socket: &Path, flag: &str) -> Result<PathBuf> {
     let socket = std::path::absolute(socket).context("find the container runtime")?;
     if !socket.exists() {
         bail!(
-            "there is no container runtime at {}: start one, or give its socket as --node \
+            "there is no container runtime at {}: start one, or give its socket as {flag} \
              cri=SOCKET (containerd's is usually /run/containerd/containerd.sock)",
             socket.display()
         );
@@ -387,9 +387,15 @@ fn parse_node(text: &str) -> Result<Node, String> {
         "fake" => Ok(Node::Fake),
         "process" => Ok(Node::Process),
         "none" => Ok(Node::None),
-        _ => match text.strip_prefix("cri=").filter(|socket| !socket.is_empty()) {
-            Some(socket) => Ok(Node::Cri(socket.strip_prefix("unix://").unwrap_or(socket).into())),
+        _ => match parse_socket(text) {
+            Some(socket) => Ok(Node::Cri(socket)),
             None => Err("use `fake`, `process`, `cri=SOCKET` or `none`".to_owned()),
         },
     }
+}
+
+/// The socket in `cri=SOCKET`, which may be written as kubelet's flags have it.
+pub(crate) fn parse_socket(text: &str) -> Option<PathBuf> {
+    let socket = text.strip_prefix("cri=").filter(|socket| !socket.is_empty())?;
+    Some(socket.strip_prefix("unix://").unwrap_or(socket).into())
 }

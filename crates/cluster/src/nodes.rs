@@ -61,6 +61,8 @@ pub enum Runtime {
         directory: PathBuf,
         /// The command that calls [`crate::shim`] with the words that follow.
         shim: Vec<OsString>,
+        /// What else is the cluster's own, and not for pods to see.
+        hidden: Vec<PathBuf>,
     },
     /// A container runtime of this machine that speaks CRI. Containers end with the cluster too.
     Cri {
@@ -135,12 +137,18 @@ impl Nodes {
         let ingress = ingress.map(|listener| reuse(&listener)).transpose();
         let ingress = ingress.map_err(NodesError::Ingress)?;
         let at = place.map(|(at, _)| (at.ip().to_string(), at.port()));
+        let places = Places { node: ADDRESS, server: at };
         let Engine { machine, runtime: engine, locals } =
-            Engine::start(&runtime, &client, at, &clock, &mut tasks, &shutdown).await?;
+            Engine::start(&runtime, &client, places, &clock, &mut tasks, &shutdown).await?;
         schedule(&mut tasks, server, cache, &clock, &shutdown);
         if runtime.runs() {
-            let config =
-                BalancerConfig { address: ADDRESS, ingress, locals, runtime: Arc::clone(&engine) };
+            let config = BalancerConfig {
+                address: ADDRESS,
+                ingress,
+                locals,
+                runtime: Arc::clone(&engine),
+                server: None,
+            };
             let (cache, stop) = (cache.clone(), shutdown.clone());
             tasks.spawn(async move { balance(&cache, config, stop).await });
         }
@@ -173,12 +181,20 @@ pub(crate) struct Engine {
     pub(crate) locals: Option<Arc<LocalAddresses>>,
 }
 
+/// Where those are that pods and others look for.
+pub(crate) struct Places {
+    /// The node.
+    pub(crate) node: IpAddr,
+    /// The API server, where it is reached from outside.
+    pub(crate) server: Option<(String, u16)>,
+}
+
 impl Engine {
-    /// `server` is where pods find the API server, as whose `client` they get what they are given.
+    /// As `client` of the API server, pods get what they are given.
     pub(crate) async fn start(
         runtime: &Runtime,
         client: &Client,
-        server: Option<(String, u16)>,
+        Places { node, server }: Places,
         clock: &Clock,
         tasks: &mut JoinSet<()>,
         shutdown: &CancellationToken,
@@ -186,12 +202,14 @@ impl Engine {
         match runtime {
             Runtime::Fake => {
                 let runtime = Arc::new(runtime::Fake::new(clock.clone(), Vec::new()));
-                Ok(Engine { machine: Machine::simulated(), runtime, locals: None })
+                let machine = Machine { address: node, ..Machine::simulated() };
+                Ok(Engine { machine, runtime, locals: None })
             }
-            Runtime::Process { directory, shim } => {
+            Runtime::Process { directory, shim, hidden } => {
                 let locals = LocalAddresses::of(directory).map(Arc::new);
                 let config = ProcessConfig {
                     directory: directory.clone(),
+                    hidden: hidden.clone(),
                     shim: shim.clone(),
                     server,
                     log_bytes_max: LOG_BYTES_MAX,
@@ -202,11 +220,12 @@ impl Engine {
                 tasks.spawn(informing);
                 let runtime = runtime::process(config, cache, clock.clone()).await;
                 let runtime = runtime.map_err(NodesError::Process)?;
-                Ok(Engine { machine: Machine::this(), runtime, locals })
+                let machine = Machine { address: node, ..Machine::this() };
+                Ok(Engine { machine, runtime, locals })
             }
             Runtime::Cri { directory, socket, .. } => {
-                let (locals, machine) =
-                    (LocalAddresses::of(directory).map(Arc::new), Machine::this());
+                let locals = LocalAddresses::of(directory).map(Arc::new);
+                let machine = Machine { address: node, ..Machine::this() };
                 // It reads what only a node may, so it has a cache with a node's rights.
                 let (cache, informing) = Cache::new(client.clone());
                 tasks.spawn(informing);
@@ -219,7 +238,7 @@ impl Engine {
                     directory: directory.clone(),
                     // Pods reach what this machine answers at, but not its loopback.
                     server: server.filter(|_| locals.is_none()),
-                    host: machine.address,
+                    host: node,
                     dns,
                     log_bytes_max: LOG_BYTES_MAX,
                 };

@@ -15,12 +15,13 @@ mod udp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::Ingress;
 use kubewright::Cache;
-use kubewright::informer::{Informer, NotReady, Object, Scope, Subscription};
+use kubewright::informer::{Informer, NotReady, Object, Scope, State, Subscription};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -30,6 +31,11 @@ use tracing::{info, warn};
 use self::table::{Front, Place, Protocol, Table};
 use crate::local::LocalAddresses;
 use crate::runtime::Runtime;
+
+/// How often a place is asked for that somebody else has.
+const RETRY_EVERY: Duration = Duration::from_secs(5);
+/// After a connection that could not be taken: the next would fail as well, for want of files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Where the balancer listens.
 pub struct BalancerConfig {
@@ -82,8 +88,11 @@ async fn follow(
         }
         Ok(table)
     };
+    // Nothing is passed on before all are listed, and kinds without objects never tell of any.
+    services.until(|state| *state == State::Live).await;
+    slices.until(|state| *state == State::Live).await;
+    ingresses.until(|state| *state == State::Live).await;
     loop {
-        // Before all are listed nothing is passed on; their first objects change that.
         if let Ok(table) = make() {
             tell.send_if_modified(|known| {
                 let is_new = **known != table;
@@ -190,12 +199,22 @@ async fn serve(
 ) {
     let backends = move || table.borrow().fronts.get(&front).cloned().unwrap_or_default();
     let protocol = front.protocol;
-    let served = match protocol {
-        Protocol::Tcp => tcp::serve(place, backends, stop).await,
-        Protocol::Udp => udp::serve(place, backends, stop).await,
-    };
-    match served {
-        Ok(()) => info!(%place, ?protocol, "a Service is no longer served"),
-        Err(error) => warn!(%place, ?protocol, %error, "a Service is not served"),
+    let mut is_told = false;
+    loop {
+        let served = match protocol {
+            Protocol::Tcp => tcp::serve(place, &backends, stop.clone()).await,
+            Protocol::Udp => udp::serve(place, &backends, stop.clone()).await,
+        };
+        let Err(error) = served else {
+            return info!(%place, ?protocol, "a Service is no longer served");
+        };
+        if !is_told {
+            warn!(%place, ?protocol, %error, "a Service is not served yet");
+            is_told = true;
+        }
+        // Whoever has the place may leave it, and does not say so.
+        if stop.run_until_cancelled(tokio::time::sleep(RETRY_EVERY)).await.is_none() {
+            return;
+        }
     }
 }

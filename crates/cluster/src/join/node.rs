@@ -25,7 +25,7 @@ use tracing::warn;
 use super::serving::{self, Serving, Subject};
 use super::{Reached, reach};
 use crate::home::Hold;
-use crate::nodes::{self, Engine, Runtime};
+use crate::nodes::{self, Engine, Places, Runtime};
 use crate::process::{Signals, raise_file_limit};
 
 /// What joins, and how.
@@ -78,8 +78,10 @@ pub async fn node(options: NodeOptions, ready: impl FnOnce(&Joined)) -> Result<(
         None => own_address(&host, port)?,
     };
     let _hold = match &options.runtime {
-        Runtime::Process { directory, .. } => Some(Hold::take(directory)?),
-        _ => None,
+        Runtime::Process { directory, .. } | Runtime::Cri { directory, .. } => {
+            Some(Hold::take(directory)?)
+        }
+        Runtime::Fake => None,
     };
     let clock = Clock::system();
     let certificate = Current::new();
@@ -100,11 +102,11 @@ pub async fn node(options: NodeOptions, ready: impl FnOnce(&Joined)) -> Result<(
     };
 
     let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
-    let server_place = Some((host, port));
-    let engine =
-        Engine::start(&options.runtime, &client, server_place, &clock, &mut tasks, &shutdown);
-    let Engine { mut machine, runtime, locals } = engine.await?;
-    machine.address = address;
+    let server_here = host.parse().ok().filter(IpAddr::is_loopback);
+    let server_here = server_here.map(|host| SocketAddr::new(host, port));
+    let places = Places { node: address, server: Some((host, port)) };
+    let engine = Engine::start(&options.runtime, &client, places, &clock, &mut tasks, &shutdown);
+    let Engine { machine, runtime, locals } = engine.await?;
     ready(&Joined {
         server: found.cluster_url.to_string(),
         names: names.clone(),
@@ -116,7 +118,13 @@ pub async fn node(options: NodeOptions, ready: impl FnOnce(&Joined)) -> Result<(
     let (cache, informing) = Cache::new(client.clone());
     tasks.spawn(informing);
     if options.runtime.runs() {
-        let config = BalancerConfig { address, ingress, locals, runtime: Arc::clone(&runtime) };
+        let config = BalancerConfig {
+            address,
+            ingress,
+            locals,
+            runtime: Arc::clone(&runtime),
+            server: server_here,
+        };
         let (cache, stop) = (cache.clone(), shutdown.clone());
         tasks.spawn(async move { balance(&cache, config, stop).await });
     }

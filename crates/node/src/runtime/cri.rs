@@ -53,6 +53,7 @@ use self::place::Place;
 use self::sandbox::Resolver;
 use self::security::is_on_host_network;
 use self::sightings::Sightings;
+use super::process::usage;
 use super::supply::{Supply, Whereabouts, uid};
 use super::{
     Attempt, Connection, Ended, Found, Health, Id, Order, PrepareError, Pulled, Runtime,
@@ -519,6 +520,10 @@ impl Runtime for Cri {
             let memory = stats.memory?.working_set_bytes?.value;
             Some(Usage { cpu: Duration::from_nanos(cpu), memory })
         })
+    }
+
+    fn machine_usage(&self) -> Option<Usage> {
+        usage::of_machine()
     }
 }
 

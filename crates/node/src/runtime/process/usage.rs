@@ -38,7 +38,7 @@ pub(super) fn read(stat: &str, group: i32) -> Option<Usage> {
 }
 
 /// What this machine uses, whoever does.
-pub(super) fn of_machine() -> Option<Usage> {
+pub(in crate::runtime) fn of_machine() -> Option<Usage> {
     let (stat, memory) =
         (fs::read_to_string("/proc/stat").ok()?, fs::read_to_string("/proc/meminfo").ok()?);
     read_machine(&stat, &memory, rustix::param::clock_ticks_per_second())
