@@ -1,14 +1,19 @@
 //! `kubewright build` and `push`: images without a daemon.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
+use kubewright_cluster::home::DEFAULT_NAME;
 use kubewright_project::image::program::{self, Linkage, Program};
 use kubewright_project::image::{
     Contents, File, Image, Reference, archive, registry, surroundings,
 };
+
+use crate::cluster::parse_name;
+use crate::image;
 
 #[derive(clap::Args)]
 pub(crate) struct BuildArgs {
@@ -34,12 +39,18 @@ pub(crate) struct BuildArgs {
     #[arg(long)]
     allow_dynamic: bool,
     /// Write the image to this file, for `docker load`, `ctr images import` and `kubewright push`
-    /// [default: dist/<name>.tar, unless it is pushed].
+    /// [default: dist/<name>.tar, unless it is pushed or loaded].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Send it to the registry that its name says.
     #[arg(long)]
     push: bool,
+    /// Give it to the container runtime of a running cluster, which then needs no registry.
+    #[arg(long)]
+    load: bool,
+    /// The cluster to give it to.
+    #[arg(long, value_name = "NAME", value_parser = parse_name, default_value = DEFAULT_NAME)]
+    cluster: String,
     /// Speak with the registry without TLS.
     #[arg(long)]
     plain_http: bool,
@@ -68,6 +79,8 @@ fn added(text: &str) -> Result<(PathBuf, String), String> {
 }
 
 pub(crate) fn run(args: &BuildArgs) -> Result<ExitCode> {
+    // Before minutes are spent on building.
+    let socket = args.load.then(|| image::socket_of(&args.cluster)).transpose()?;
     let program = program(args)?;
     let mut files = Vec::new();
     for (file, path) in &args.add {
@@ -86,6 +99,11 @@ pub(crate) fn run(args: &BuildArgs) -> Result<ExitCode> {
     if args.push {
         send(&image, &args.tag, args.plain_http)?;
     }
+    if let Some(socket) = socket {
+        let mut file = tempfile::NamedTempFile::new().context("make a file")?;
+        file.write_all(&archive::write(&image, &args.tag)).context("write a file")?;
+        image::give(&socket, file.path())?;
+    }
     if let Some(path) = output(args) {
         let context = || format!("write {}", path.display());
         if let Some(folder) = path.parent() {
@@ -101,7 +119,7 @@ pub(crate) fn run(args: &BuildArgs) -> Result<ExitCode> {
 fn output(args: &BuildArgs) -> Option<PathBuf> {
     let name = args.tag.repository.rsplit('/').next().unwrap_or_default();
     let default = args.project.join("dist").join(format!("{name}.tar"));
-    args.output.clone().or((!args.push).then_some(default))
+    args.output.clone().or((!args.push && !args.load).then_some(default))
 }
 
 fn program(args: &BuildArgs) -> Result<Program> {

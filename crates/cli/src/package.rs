@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Subcommand;
+use kubewright_project::Project;
 use kubewright_project::package::model::{self, Origin};
 use kubewright_project::package::{self, Files, helm, kustomize, olm};
 
@@ -105,7 +106,8 @@ struct Olm {
 }
 
 impl Choices {
-    fn arguments(&self) -> Vec<String> {
+    /// As the project says, if it is not said here, whether it is for its own namespace only.
+    fn arguments(&self, is_namespaced: bool) -> Vec<String> {
         let mut arguments = Vec::new();
         let texts = [("--image", &self.image), ("--namespace", &self.namespace)];
         for (flag, text) in texts {
@@ -115,7 +117,7 @@ impl Choices {
             arguments.push(format!("--watch={}", self.watch.join(",")));
         }
         let switches = [
-            ("--namespaced", self.namespaced),
+            ("--namespaced", self.namespaced || is_namespaced && self.watch.is_empty()),
             ("--cert-manager", self.cert_manager),
             ("--network-policy", self.network_policy),
             ("--service-monitor", self.service_monitor),
@@ -132,6 +134,7 @@ impl Common {
         if self.binary.is_none() {
             eprintln!("asking the operator in {} about itself", self.project.display());
         }
+        let is_namespaced = Project::open(&self.project)?.is_some_and(|it| it.namespaced);
         let origin = Origin {
             project: self.project.clone(),
             bin: self.bin.clone(),
@@ -142,7 +145,7 @@ impl Common {
                 }
                 None => None,
             },
-            arguments: self.choices.arguments(),
+            arguments: self.choices.arguments(is_namespaced),
         };
         let mut model = model::read(&origin)?;
         if let Some(release) = &self.release {
