@@ -91,7 +91,7 @@ impl Taken {
 
     /// A field for this property.
     pub(super) fn field(&mut self, name: &str) -> String {
-        self.free(&fitting(snake(name), "field_"))
+        self.free(&fitting(snake(name), "field_"), "_")
     }
 
     /// A variant for this value.
@@ -109,11 +109,14 @@ impl Taken {
             _ if signs => "Sign".to_owned(),
             _ => pascal(value),
         };
-        self.free(&fitting(name, "Value"))
+        let name = fitting(name, "Value");
+        // Names of types have no underscore but between digits.
+        let ends_in_digit = name.ends_with(|last: char| last.is_ascii_digit());
+        self.free(&name, if ends_in_digit { "_" } else { "" })
     }
 
-    fn free(&mut self, name: &str) -> String {
-        let numbered = (2..).map(|number| format!("{name}_{number}"));
+    fn free(&mut self, name: &str, before_number: &str) -> String {
+        let numbered = (2..).map(|number| format!("{name}{before_number}{number}"));
         let names = std::iter::once(name.to_owned()).chain(numbered);
         let free = names.into_iter().find(|name| !self.0.contains(name)).expect("numbers go on");
         self.0.insert(free.clone());
@@ -185,8 +188,8 @@ mod tests {
             ["foo_bar", "foo_bar_2", "r#type", "self_", "field_2nd", "field_", "field__2"]
         );
         let mut taken = Taken::default();
-        let values = ["", "*", "A", "a", "10.0", "self", "=~"];
+        let values = ["", "*", "A", "a", "10.0", "100", "self", "=~"];
         let values = values.map(|value| ident(&taken.variant(value)).to_string());
-        assert_eq!(values, ["Empty", "Any", "A", "A_2", "Value100", "Self_", "Match"]);
+        assert_eq!(values, ["Empty", "Any", "A", "A2", "Value100", "Value100_2", "Self_", "Match"]);
     }
 }

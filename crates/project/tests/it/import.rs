@@ -2,6 +2,7 @@
 
 #[expect(dead_code, unreachable_pub, reason = "they are what a project would have")]
 mod imported;
+mod real;
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
