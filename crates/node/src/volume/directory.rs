@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use super::Files;
 
@@ -104,6 +104,38 @@ pub(crate) fn link(path: &str, volume: &Path, is_made: bool) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made,
     }
+}
+
+/// A place in a volume, which is made if it is not there. It never leads out of the volume.
+///
+/// # Errors
+/// If it would, or if the disk refuses.
+pub(crate) fn within(volume: &Path, path: &str) -> io::Result<PathBuf> {
+    let volume = volume.canonicalize()?;
+    let leads_out = || io::Error::new(io::ErrorKind::InvalidInput, "subPath leads outside");
+    let parts = Path::new(path).components();
+    if !parts.clone().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
+        return Err(leads_out());
+    }
+    let mut place = volume.clone();
+    for part in parts {
+        place.push(part);
+        // Links are followed one at a time, so that nothing is made outside.
+        match fs::symlink_metadata(&place) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir(&place)?;
+                let like_volume = fs::metadata(&volume)?.permissions();
+                fs::set_permissions(&place, like_volume)?;
+            }
+            Err(error) => return Err(error),
+            Ok(_) => {}
+        }
+        place = place.canonicalize()?;
+        if !place.starts_with(&volume) {
+            return Err(leads_out());
+        }
+    }
+    Ok(place)
 }
 
 /// Whether a directory is as it is to be already.
