@@ -16,6 +16,7 @@ use crate::local::LocalAddresses;
 #[derive(Debug, Clone)]
 pub struct ProcessConfig {
     pub directory: PathBuf,
+    pub hidden: Vec<PathBuf>,
     pub shim: Vec<OsString>,
     pub server: Option<(String, u16)>,
     pub log_bytes_max: u64,

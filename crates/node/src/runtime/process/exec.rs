@@ -1,22 +1,33 @@
 //! Other commands in a container: with its environment, in its view of the files.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::pin::pin;
 use std::process::Stdio;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal};
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
+use tokio::time::{Duration, timeout};
 
-use super::jail::Jail;
+use super::jail::{Jail, OWN_PATH};
 use super::place::Place;
+use super::{PATH, shim, tree, until_ended};
 use crate::runtime::{RuntimeError, Size, Streams};
 
-/// Runs a command until it ends.
+/// How long what is still to be read of a command may take when its container has ended.
+const DRAIN_MAX: Duration = Duration::from_secs(2);
+/// Makes the terminal the one that the command's signals come from. In the container, since a shell
+/// asks who is in front of it, and does not know whom it cannot see.
+const ON_TERMINAL: [&str; 4] = ["setsid", "--ctty", "--wait", "--"];
+
+/// Runs a command until it ends, or its container does.
 pub(super) async fn run(
     place: &Place,
     jail: Option<&Jail>,
@@ -24,14 +35,19 @@ pub(super) async fn run(
     streams: Streams,
 ) -> Result<i32, RuntimeError> {
     let order = place.order().map_err(failed)?;
-    let command = match (jail, place.pid()) {
-        (Some(jail), Some(pid)) => jail.enter(pid, command),
-        _ => command.to_vec(),
-    };
     let Streams { stdin, stdout, stderr, terminal } = streams;
+    let on_terminal_first = ON_TERMINAL.iter().filter(|_| terminal.is_some());
+    let command: Vec<String> =
+        on_terminal_first.map(|&word| word.to_owned()).chain(command.iter().cloned()).collect();
+    let first = place.pid().map(|pid| if order.has_init { first_child(pid) } else { pid });
+    let command = match (jail, first) {
+        (Some(jail), Some(pid)) => jail.enter(pid, order.has_init, &order.whom, &command),
+        _ => command,
+    };
+    let variables = variables(&order, jail.is_some());
     let (mut child, copying) = match terminal {
         Some(sizes) => {
-            let (child, terminal) = on_terminal(&command, &order.directory, &order.variables)?;
+            let (child, terminal) = on_terminal(&command, &order.directory, &variables)?;
             let copying = attend_terminal(terminal, stdin, stdout, sizes);
             (child, futures::future::Either::Left(copying))
         }
@@ -40,8 +56,9 @@ pub(super) async fn run(
             let mut child = Command::new(program)
                 .args(arguments)
                 .env_clear()
-                .envs(&order.variables)
+                .envs(&variables)
                 .current_dir(&order.directory)
+                .process_group(0)
                 .stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() })
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
@@ -52,12 +69,39 @@ pub(super) async fn run(
             (child, futures::future::Either::Right(copying))
         }
     };
+    let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     let waiting = async { child.wait().await };
     // What was written before the end is still to be read.
-    let (status, ()) = futures::future::join(waiting, copying).await;
+    let mut running = pin!(futures::future::join(waiting, copying));
+    let (status, ()) = tokio::select! {
+        done = &mut running => done,
+        () = until_ended(place) => {
+            if let Some(group) = group {
+                let _ = rustix::process::kill_process_group(group, Signal::KILL);
+            }
+            let gone = |_| RuntimeError::NotFound("the container has ended".to_owned());
+            timeout(DRAIN_MAX, running).await.map_err(gone)?
+        }
+    };
     let status = status.map_err(failed)?;
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);
     Ok(status.code().unwrap_or(128 + signal.unwrap_or_default()))
+}
+
+/// The process that is the first of a container.
+fn first_child(pid: i32) -> i32 {
+    let all = tree::all();
+    all.iter().find(|(_, parent)| *parent == pid).map_or(pid, |(child, _)| *child)
+}
+
+/// The variables of a container, for a command that the machine's tools run in its view.
+fn variables(order: &shim::Order, has_view: bool) -> BTreeMap<String, String> {
+    let mut variables = order.variables.clone();
+    if has_view {
+        let own = variables.insert("PATH".to_owned(), PATH.to_owned());
+        variables.insert(OWN_PATH.to_owned(), own.unwrap_or_else(|| PATH.to_owned()));
+    }
+    variables
 }
 
 /// Copies between a child and whoever asked for it, until the child writes no more.
@@ -104,7 +148,7 @@ async fn drain(
 fn on_terminal(
     command: &[String],
     directory: &std::path::Path,
-    variables: &std::collections::BTreeMap<String, String>,
+    variables: &BTreeMap<String, String>,
 ) -> Result<(Child, OwnedFd), RuntimeError> {
     let open = || -> io::Result<(OwnedFd, OwnedFd)> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
@@ -118,14 +162,14 @@ fn on_terminal(
     };
     let (ours, theirs) = open().map_err(failed)?;
     let stdio = || theirs.try_clone().map(Stdio::from).map_err(failed);
-    // Makes the terminal the one that the command's signals come from.
-    let child = Command::new("setsid")
-        .args(["--ctty", "--wait", "--"])
-        .args(command)
+    let (program, arguments) = split(command)?;
+    let child = Command::new(program)
+        .args(arguments)
         .env_clear()
         .envs(variables)
         .env("TERM", "xterm")
         .current_dir(directory)
+        .process_group(0)
         .stdin(stdio()?)
         .stdout(stdio()?)
         .stderr(stdio()?)

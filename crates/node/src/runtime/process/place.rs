@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -10,8 +10,12 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::jail::Mount;
 use super::shim::{self, Exit};
-use crate::runtime::{Ended, Id, Started};
+use crate::runtime::{Ended, Id, Started, last_words};
+
+/// So much of the end of a log is read for last words: more lines than are shown of it.
+const LOG_END_BYTES: u64 = 256 * 1024;
 
 /// The directory of a pod.
 #[derive(Debug, Clone)]
@@ -73,6 +77,25 @@ impl PodPlace {
         newest.collect()
     }
 
+    /// Forgets runs of a container but this one and the one before, whose log may be asked for.
+    /// `is_over` says whether one can be forgotten.
+    pub(super) fn remove_older(
+        &self,
+        name: &str,
+        number: u32,
+        is_over: impl Fn(&Place) -> bool,
+    ) -> io::Result<()> {
+        let runs = fs::read_dir(self.0.join("containers").join(name)).into_iter().flatten();
+        for run in runs.flatten() {
+            let Ok(run) = run.file_name().to_string_lossy().parse::<u32>() else { continue };
+            let place = self.container(name, run);
+            if run + 1 < number && is_over(&place) {
+                fs::remove_dir_all(place.directory())?;
+            }
+        }
+        Ok(())
+    }
+
     /// A file of host names for the pod.
     pub(super) fn hosts(&self, hostname: &str, address: IpAddr) -> io::Result<PathBuf> {
         let path = self.0.join("hosts");
@@ -91,6 +114,18 @@ impl PodPlace {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             made => made,
         }
+    }
+
+    /// A command whose program is in a volume, by where that is.
+    pub(super) fn found(&self, mut command: Vec<String>, mounts: &[Mount]) -> Vec<String> {
+        if let Some(program) = command.first_mut() {
+            let is_below = |mount: &Mount| Path::new(&*program).starts_with(&mount.target);
+            if mounts.iter().any(is_below) {
+                let path = self.root().join(program.trim_start_matches('/'));
+                *program = path.to_string_lossy().into_owned();
+            }
+        }
+        command
     }
 
     pub(super) fn working_directory(&self, wanted: &str) -> io::Result<PathBuf> {
@@ -130,6 +165,19 @@ impl Place {
         self.0.join("exit")
     }
 
+    /// Where the container leaves its last words.
+    pub(super) fn last_words(&self) -> PathBuf {
+        self.0.join("last-words")
+    }
+
+    /// An empty file for them that anybody may write.
+    pub(super) fn make_last_words(&self) -> io::Result<PathBuf> {
+        let path = self.last_words();
+        fs::write(&path, "")?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666))?;
+        Ok(path)
+    }
+
     pub(super) fn write_order(&self, order: &shim::Order) -> io::Result<()> {
         replace(&self.0.join("order"), &serde_json::to_vec(order)?)
     }
@@ -142,7 +190,7 @@ impl Place {
         replace(&self.0.join("pid"), pid.to_string().as_bytes())
     }
 
-    /// The process group of the container.
+    /// The process group of the container, and the process of it that all others come from.
     pub(super) fn pid(&self) -> Option<i32> {
         fs::read_to_string(self.0.join("pid")).ok()?.parse().ok()
     }
@@ -167,7 +215,10 @@ impl Place {
     pub(super) fn ended(&self) -> Ended {
         let exit = fs::read(self.exit_file()).ok();
         match exit.and_then(|bytes| serde_json::from_slice::<Exit>(&bytes).ok()) {
-            Some(exit) => Ended::with_code(exit.code, exit.at),
+            Some(exit) => {
+                let message = self.said(exit.code);
+                Ended { message, ..Ended::with_code(exit.code, exit.at) }
+            }
             None => Ended {
                 code: 137,
                 reason: "ContainerStatusUnknown".to_owned(),
@@ -176,18 +227,26 @@ impl Place {
             },
         }
     }
+
+    /// The last words of a container that ended with this code.
+    fn said(&self, code: i32) -> Option<String> {
+        let said = last_words::beginning(&fs::read(self.last_words()).unwrap_or_default());
+        let falls_back = || self.order().is_ok_and(|order| order.says_last_what_it_logs);
+        said.or_else(|| {
+            (code != 0 && falls_back()).then_some(())?;
+            last_words::last_lines(&end(&self.log(), LOG_END_BYTES).ok()?)
+        })
+    }
 }
 
-/// Whether a program can be found.
-pub(super) fn is_program(program: &str, path: &str) -> bool {
-    let is_there = |path: &Path| {
-        let found = fs::metadata(path);
-        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
-    if program.contains('/') {
-        return is_there(Path::new(program));
-    }
-    path.split(':').any(|directory| is_there(&Path::new(directory).join(program)))
+/// What is at the end of a file.
+fn end(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut file = fs::File::open(path)?;
+    let from = file.metadata()?.len().saturating_sub(bytes_max);
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Writes a file that readers see whole or not at all.

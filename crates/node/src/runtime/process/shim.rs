@@ -1,7 +1,8 @@
 //! The process that stands over a container: it starts it, writes its log, and keeps its exit code.
 //!
 //! It does not need the agent, and lives as long as the container. For that long it holds a pipe
-//! open, whose end tells whoever reads it that the container has ended.
+//! open, whose end tells whoever reads it that the container has ended. Whatever the container
+//! starts ends with it, and with the shim.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,11 +17,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kubewright::Clock;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitOptions};
 use serde::{Deserialize, Serialize};
 
+use super::jail::{BEGINS, OWN_PATH};
 use super::place::Place;
-use super::stand_in;
+use super::whom::Whom;
+use super::{PATH, stand_in, tree};
 
 /// How long what a container left behind may still write after it has ended.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
@@ -34,6 +37,15 @@ pub(super) struct Order {
     pub(super) variables: BTreeMap<String, String>,
     pub(super) directory: PathBuf,
     pub(super) log_bytes_max: u64,
+    /// For other commands in the container.
+    #[serde(default)]
+    pub(super) whom: Whom,
+    /// Whether the process of the command stands only at the beginning of the container's.
+    #[serde(default)]
+    pub(super) has_init: bool,
+    /// Whether the end of its log stands in for last words, if it fails without any.
+    #[serde(default)]
+    pub(super) says_last_what_it_logs: bool,
 }
 
 /// How it ended.
@@ -103,18 +115,67 @@ fn start(place: &Place) -> io::Result<Running> {
         .command
         .split_first()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no command"))?;
-    let child = Command::new(program)
+    // What it leaves behind becomes ours, wherever it has gone.
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    let (report, told) = io::pipe()?;
+    let own_path = order.variables.get("PATH").map_or(PATH, String::as_str);
+    let mut child = Command::new(program)
         .args(arguments)
         .env_clear()
         .envs(&order.variables)
+        // The machine's tools come first.
+        .env("PATH", PATH)
+        .env(OWN_PATH, own_path)
         .current_dir(&order.directory)
-        .stdin(Stdio::null())
+        .stdin(told)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
         .spawn()?;
     place.write_pid(child.id())?;
+    if let Err(why) = begins(report) {
+        end_all(&mut child);
+        return Err(why);
+    }
     Ok(Running { child, _alive: alive, log_bytes_max: order.log_bytes_max })
+}
+
+/// Waits until a container's program begins.
+///
+/// # Errors
+/// Why it does not.
+fn begins(report: impl Read) -> io::Result<()> {
+    let mut said = Vec::new();
+    for line in BufReader::new(report).lines() {
+        match line? {
+            line if line == BEGINS => return Ok(()),
+            line => said.push(line),
+        }
+    }
+    match said.is_empty() {
+        true => Err(io::Error::other("it ended before its program began")),
+        false => Err(io::Error::other(said.join("; "))),
+    }
+}
+
+/// Ends all that is left of a container, and waits for it.
+fn end_all(child: &mut std::process::Child) {
+    if let Some(group) = Pid::from_raw(child.id() as i32) {
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.wait();
+    // Those who have left the group are children of ours by now, or of such.
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    loop {
+        for left in tree::descendants(own, &tree::all()) {
+            if let Some(pid) = Pid::from_raw(left) {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
+        }
+        if rustix::process::wait(WaitOptions::empty()).is_err() {
+            return;
+        }
+    }
 }
 
 impl Running {
@@ -136,9 +197,7 @@ impl Running {
         drop(done);
         let status = self.child.wait()?;
         // What it started goes with it.
-        if let Some(group) = Pid::from_raw(self.child.id() as i32) {
-            let _ = rustix::process::kill_process_group(group, Signal::KILL);
-        }
+        end_all(&mut self.child);
         let _ = all_done.recv_timeout(DRAIN_MAX);
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
         let exit = Exit { code, at: now() };

@@ -15,6 +15,8 @@ use tempfile::TempDir;
 use super::stand_in::Program;
 use super::*;
 
+mod containers;
+
 /// Not a test of its own: what the others start, told apart by a variable.
 #[test]
 fn acts_as_a_shim() {
@@ -46,6 +48,11 @@ impl tower_service::Service<Request<Body>> for Api {
             "/api/v1/namespaces/default/configmaps/settings" => {
                 (200, r#"{"metadata":{"name":"settings"},"data":{"colour":"blue"}}"#)
             }
+            "/api/v1/namespaces/default/configmaps/scripts" => (
+                200,
+                r##"{"metadata":{"name":"scripts"},
+                    "data":{"run.sh":"#!/bin/sh\necho $0 runs in ${PWD##*/}\n"}}"##,
+            ),
             _ => (
                 404,
                 r#"{"kind":"Status","apiVersion":"v1","status":"Failure","code":404,
@@ -97,11 +104,20 @@ spec:
     command: [sh, -c, {}]",
         serde_json::Value::from(script)
     );
-    let value = yaml::decode(&pod).unwrap_or_else(|error| panic!("{error}")).value;
+    pod_of(&pod)
+}
+
+fn pod_of(pod: &str) -> Arc<Pod> {
+    let value = yaml::decode(pod).unwrap_or_else(|error| panic!("{error}")).value;
     Arc::new(serde_json::from_value(value).expect("a pod"))
 }
 
 async fn start(runtime: &Process, pod: &Arc<Pod>) -> Started {
+    run(runtime, pod, 0).await.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// One run of a pod's only container.
+async fn run(runtime: &Process, pod: &Arc<Pod>, number: u32) -> Result<Started, StartError> {
     let addresses = runtime.prepare(pod).await.unwrap_or_else(|error| panic!("{error}"));
     let container = pod.spec.as_ref().expect("a spec").containers[0].clone();
     let host = Ipv4Addr::LOCALHOST.into();
@@ -109,11 +125,11 @@ async fn start(runtime: &Process, pod: &Arc<Pod>) -> Started {
         pod: Arc::clone(pod),
         container: Arc::new(container),
         is_init: false,
-        number: 0,
+        number,
         addresses,
         host,
     };
-    runtime.start(order).await.unwrap_or_else(|error| panic!("{error}"))
+    runtime.start(order).await
 }
 
 async fn log(runtime: &Process, follow: bool) -> String {
@@ -281,6 +297,8 @@ async fn what_is_not_there_is_named() {
     let mut pod = Pod::clone(&pod("true"));
     let spec = pod.spec.as_mut().expect("a spec");
     spec.containers[0].command = Some(vec!["no-such-program".to_owned()]);
+    // It is started all the same, below.
+    spec.containers[0].volume_mounts = None;
     let container = spec.containers[0].clone();
     spec.volumes.as_mut().expect("volumes")[0].config_map.as_mut().expect("a map").name =
         "none".to_owned();
