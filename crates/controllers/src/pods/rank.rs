@@ -1,6 +1,6 @@
 //! Which of several pods is missed least.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -31,25 +31,20 @@ impl Doubling {
 
 /// Sorts pods so that those that should be deleted first come first: those that do not run yet,
 /// are not ready, are cheap by their own word, are not alone on their node, or are young. Ages are
-/// compared roughly, so that not always the youngest goes.
+/// compared by their order of magnitude, and then by chance, which uids are, so that not always
+/// the youngest goes.
 pub(crate) fn deletion_order(pods: &mut [Arc<Pod>], doubling: &Doubling, now: Timestamp) {
-    pods.sort_by(|left, right| compare(left, right, doubling, now));
-}
-
-fn compare(left: &Pod, right: &Pod, doubling: &Doubling, now: Timestamp) -> Ordering {
-    let is_assigned = |pod: &Pod| !node(pod).is_empty();
-    is_assigned(left)
-        .cmp(&is_assigned(right))
-        .then_with(|| phase_order(left).cmp(&phase_order(right)))
-        .then_with(|| is_ready(left).cmp(&is_ready(right)))
-        .then_with(|| deletion_cost(left).cmp(&deletion_cost(right)))
-        .then_with(|| doubling.of(right).cmp(&doubling.of(left)))
-        .then_with(|| match is_ready(left) && is_ready(right) {
-            true => younger((left, ready_since(left)), (right, ready_since(right)), now),
-            false => Ordering::Equal,
-        })
-        .then_with(|| restarts(right).cmp(&restarts(left)))
-        .then_with(|| younger((left, created(left)), (right, created(right)), now))
+    // A key for each, not a comparison of two: upstream's comparison tells uids apart before
+    // restarts if ages differ a little, and restarts before uids if they do not, which is no
+    // order of three pods.
+    pods.sort_by_cached_key(|pod| {
+        let is_ready = is_ready(pod);
+        let state = (!node(pod).is_empty(), phase_order(pod), is_ready, deletion_cost(pod));
+        let ready = ready_since(pod).filter(|_| is_ready).map(|since| magnitude(since, now));
+        let age = created(pod).map(|since| magnitude(since, now));
+        let uid = pod.metadata.uid.clone();
+        (state, Reverse(doubling.of(pod)), ready, Reverse(restarts(pod)), age, uid)
+    });
 }
 
 fn phase_order(pod: &Pod) -> u8 {
@@ -69,21 +64,6 @@ fn deletion_cost(pod: &Pod) -> i32 {
 
 fn created(pod: &Pod) -> Option<Timestamp> {
     Some(pod.metadata.creation_timestamp.as_ref()?.0)
-}
-
-/// The younger first, if one is about twice as old; otherwise by chance, which uids are.
-fn younger(
-    (left, left_since): (&Pod, Option<Timestamp>),
-    (right, right_since): (&Pod, Option<Timestamp>),
-    now: Timestamp,
-) -> Ordering {
-    match (left_since, right_since) {
-        (left, right) if left == right => Ordering::Equal,
-        (Some(since), Some(other)) => magnitude(since, now)
-            .cmp(&magnitude(other, now))
-            .then_with(|| left.metadata.uid.cmp(&right.metadata.uid)),
-        (left, right) => left.is_some().cmp(&right.is_some()),
-    }
 }
 
 /// The order of magnitude of an age, in powers of two.
