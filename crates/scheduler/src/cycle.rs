@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub use self::diagnosis::Diagnosis;
 pub(crate) use self::diagnosis::NO_NODES;
 use crate::node::Node;
-use crate::plugin::{Code, Filter, Prepared, Rejection};
+use crate::plugin::{Code, Filter, Point, Prepared, Rejection, Remedy};
 use crate::pod::Pod;
 use crate::profile::Profile;
 use crate::snapshot::Snapshot;
@@ -154,6 +154,28 @@ pub(crate) fn score(
         }
     }
     totals
+}
+
+/// What can be done about a pod that fits nowhere, by the first plugin that knows something. If
+/// none does, all of them say why.
+pub(crate) fn remedy(profile: &Profile, attempt: &Attempt<'_>) -> Option<Remedy> {
+    let (mut reasons, mut is_of_no_use) = (Vec::new(), false);
+    for plugin in profile.at_point(Point::PostFilter) {
+        match plugin.post_filter(attempt) {
+            None => {}
+            Some(Remedy::Nothing(why)) => reasons.push(why),
+            Some(Remedy::NoUse(why)) => {
+                reasons.push(why);
+                is_of_no_use = true;
+            }
+            Some(preempt @ Remedy::Preempt(_)) => return Some(preempt),
+        }
+    }
+    let why = reasons.join(", ");
+    match is_of_no_use {
+        true => Some(Remedy::NoUse(why)),
+        false => (!why.is_empty()).then_some(Remedy::Nothing(why)),
+    }
 }
 
 /// The best of all nodes. Where several are, a number that is drawn below their count decides.

@@ -3,6 +3,7 @@
 mod balanced_allocation;
 mod default_binder;
 mod default_preemption;
+mod dynamic_resources;
 mod image_locality;
 mod inter_pod_affinity;
 mod node_affinity;
@@ -23,6 +24,7 @@ mod volume_zone;
 pub(crate) use self::balanced_allocation::BalancedAllocation;
 pub(crate) use self::default_binder::DefaultBinder;
 pub(crate) use self::default_preemption::DefaultPreemption;
+pub(crate) use self::dynamic_resources::DynamicResources;
 pub(crate) use self::image_locality::ImageLocality;
 pub(crate) use self::inter_pod_affinity::InterPodAffinity;
 pub(crate) use self::node_affinity::NodeAffinity;

@@ -12,9 +12,9 @@ use self::registry::{Around, Registry};
 use crate::config::{self, ConfigError, invalid};
 use crate::plugin::{Plugin, Point};
 use crate::plugins::{
-    BalancedAllocation, DefaultBinder, DefaultPreemption, ImageLocality, InterPodAffinity,
-    NodeAffinity, NodeName, NodePorts, NodeResourcesFit, NodeUnschedulable, PodTopologySpread,
-    PrioritySort, SchedulingGates, TaintToleration, VolumeBinding, VolumeLimits,
+    BalancedAllocation, DefaultBinder, DefaultPreemption, DynamicResources, ImageLocality,
+    InterPodAffinity, NodeAffinity, NodeName, NodePorts, NodeResourcesFit, NodeUnschedulable,
+    PodTopologySpread, PrioritySort, SchedulingGates, TaintToleration, VolumeBinding, VolumeLimits,
     VolumeRestrictions, VolumeZone,
 };
 
@@ -22,7 +22,7 @@ use crate::plugins::{
 const ALL: &str = "*";
 
 /// The plugins that every profile has unless it says otherwise, and how much they count.
-const DEFAULTS: [(&str, Option<i64>); 18] = [
+const DEFAULTS: [(&str, Option<i64>); 19] = [
     (SchedulingGates::NAME, None),
     (PrioritySort::NAME, None),
     (NodeUnschedulable::NAME, None),
@@ -37,6 +37,7 @@ const DEFAULTS: [(&str, Option<i64>); 18] = [
     (VolumeZone::NAME, None),
     (PodTopologySpread::NAME, Some(2)),
     (InterPodAffinity::NAME, Some(2)),
+    (DynamicResources::NAME, None),
     (DefaultPreemption::NAME, None),
     (BalancedAllocation::NAME, Some(1)),
     (ImageLocality::NAME, Some(1)),

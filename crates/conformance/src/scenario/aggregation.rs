@@ -609,7 +609,7 @@ async fn a_server_without_open_api_v3_is_described_from_v2(context: Context) -> 
 }
 
 async fn a_server_answers_before_a_definition_of_the_same_version(context: Context) -> Result<()> {
-    context.define(&context.widgets(any_schema())).await?;
+    let defined = context.define(&context.widgets(any_schema())).await?;
     context.wait_for("Local").await?;
     let path = format!("{PATH}/{}", context.registration());
     // What is looked after is put right; what users look after is theirs.
@@ -641,6 +641,14 @@ async fn a_server_answers_before_a_definition_of_the_same_version(context: Conte
     let is_ours = |answer: &Answer| answer.json().is_ok_and(|list| list["kind"] == "WidgetList");
     context.endpoint.poll(&widgets, PATIENCE, is_ours).await?;
     context.wait_for("Local").await?;
+
+    // Upstream forgets to take this one back with its definition, and then no namespace ends.
+    let definition = format!("{}/{}", crd::PATH, text(&defined, "/metadata/name"));
+    expect(&context.send(Request::delete(&definition)).await?, 200)?;
+    let is_gone = |answer: &Answer| answer.status == 404;
+    context.endpoint.poll(&Request::get(definition), PATIENCE, is_gone).await?;
+    context.send(Request::delete(&path)).await?;
+    context.endpoint.poll(&Request::get(path), PATIENCE, is_gone).await?;
     Ok(())
 }
 

@@ -145,7 +145,8 @@ async fn a_pod_that_fits_nowhere_is_told_why(cx: Context) -> Result<()> {
     reasons.extend(elsewhere.strip_suffix(", ").map(str::to_owned));
     reasons.sort();
     let message = format!(
-        "0/{all} nodes are available: {}. preemption: 0/{all} nodes are available: {hopeless} \
+        "0/{all} nodes are available: {}. no new claims to deallocate, \
+         preemption: 0/{all} nodes are available: {hopeless} \
          Preemption is not helpful for scheduling.",
         reasons.join(", ")
     );

@@ -25,8 +25,7 @@ fn outcome(profile: &Profile, objects: &str, new: &str) -> String {
         diagnosis: &diagnosis,
         offset: 0,
     };
-    let mut plugins = profile.at_point(crate::plugin::Point::PostFilter);
-    match plugins.find_map(|plugin| plugin.post_filter(&attempt)) {
+    match remedy(profile, &attempt) {
         Some(Remedy::Nothing(why) | Remedy::NoUse(why)) => diagnosis.remedy = why,
         Some(Remedy::Preempt(_)) => diagnosis.remedy = "(preempts)".to_owned(),
         None => {}
@@ -81,7 +80,8 @@ fn a_pod_fits_where_its_requests_are_left() {
     check(
         cluster,
         &wants("1600m"),
-        "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: \
+        "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, \
+         preemption: 0/2 nodes are available: \
          1 No preemption victims found for incoming pod, 1 Preemption is not helpful for \
          scheduling.",
     );
@@ -97,7 +97,8 @@ fn each_reason_is_counted_over_all_nodes() {
         {kind: Node, metadata: {name: d}, spec: {unschedulable: true}}",
         "{spec: {containers: [{name: c, resources: {requests: {cpu: 2, example.com/gpu: 1}}}]}}",
         "0/4 nodes are available: 1 Insufficient cpu, 1 Insufficient example.com/gpu, \
-         1 node(s) were unschedulable, 2 node(s) had untolerated taint(s). preemption: 0/4 nodes \
+         1 node(s) were unschedulable, 2 node(s) had untolerated taint(s). no new claims to deallocate, \
+         preemption: 0/4 nodes \
          are available: 4 Preemption is not helpful for scheduling.",
     );
 }
@@ -109,7 +110,8 @@ fn a_node_takes_no_more_pods_than_it_says() {
         {kind: Node, metadata: {name: a}, status: {allocatable: {pods: 1}}}
         {kind: Pod, metadata: {name: p}, spec: {nodeName: a}}",
         "{spec: {preemptionPolicy: Never}}",
-        "0/1 nodes are available: 1 Too many pods. preemption: not eligible due to \
+        "0/1 nodes are available: 1 Too many pods. no new claims to deallocate, \
+         preemption: not eligible due to \
          preemptionPolicy=Never.",
     );
 }
@@ -124,7 +126,8 @@ fn init_containers_and_overhead_count_for_their_peak() {
         )
     };
     check(cluster, &with("[{name: i, resources: {requests: {cpu: 2500m}}}]"), "a");
-    let too_much = "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are \
+    let too_much = "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, \
+    preemption: 0/1 nodes are \
                     available: 1 Preemption is not helpful for scheduling.";
     check(cluster, &with("[{name: i, resources: {requests: {cpu: 2600m}}}]"), too_much);
     let sidecar = "[{name: s, restartPolicy: Always, resources: {requests: {cpu: 1600m}}}]";
@@ -134,7 +137,8 @@ fn init_containers_and_overhead_count_for_their_peak() {
 #[test]
 fn taints_are_tolerated_by_key_value_and_effect() {
     let cluster = "{kind: Node, metadata: {name: a}, spec: {taints: [{key: k, value: v, effect: NoSchedule}]}}";
-    let no = "0/1 nodes are available: 1 node(s) had untolerated taint(s). preemption: 0/1 nodes \
+    let no = "0/1 nodes are available: 1 node(s) had untolerated taint(s). no new claims to deallocate, \
+    preemption: 0/1 nodes \
               are available: 1 Preemption is not helpful for scheduling.";
     let with = |toleration: &str| format!("{{spec: {{tolerations: [{toleration}]}}}}");
     check(cluster, &with("{key: k, value: v}"), "a");
@@ -167,6 +171,7 @@ fn node_selectors_and_affinity_both_hold() {
         cluster,
         &required("[{matchExpressions: [{key: disk, operator: DoesNotExist}]}]"),
         "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector. \
+         no new claims to deallocate, \
          preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
     );
     let named = "[{matchFields: [{key: metadata.name, operator: In, values: [b]}]}]";
@@ -182,7 +187,8 @@ fn other_nodes_than_those_named_are_not_looked_at() {
         "{spec: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: \
          {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [a]}]}]}}}}}",
         "0/2 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity], 1 node(s) \
-         were unschedulable. preemption: 0/2 nodes are available: 2 Preemption is not helpful for \
+         were unschedulable. no new claims to deallocate, \
+         preemption: 0/2 nodes are available: 2 Preemption is not helpful for \
          scheduling.",
     );
 }
@@ -194,7 +200,8 @@ fn a_port_of_a_node_is_had_once() {
         {kind: Pod, metadata: {name: p}, spec: {nodeName: a, containers: [{name: c, ports: [{hostPort: 80, containerPort: 80, hostIP: 127.0.0.1}]}]}}";
     let wants = |port: &str| format!("{{spec: {{containers: [{{name: c, ports: [{port}]}}]}}}}");
     let no = "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod \
-              ports. preemption: 0/1 nodes are available: 1 No preemption victims found for \
+              ports. no new claims to deallocate, \
+              preemption: 0/1 nodes are available: 1 No preemption victims found for \
               incoming pod.";
     check(cluster, &wants("{hostPort: 80, containerPort: 80}"), no);
     check(cluster, &wants("{hostPort: 80, containerPort: 80, hostIP: 127.0.0.2}"), "a");
@@ -225,7 +232,8 @@ fn pods_are_near_those_they_must_be_near() {
     check(
         &cluster,
         &near("podAffinity", "{}", "web"),
-        "0/3 nodes are available: 3 node(s) didn't match pod affinity rules. preemption: 0/3 \
+        "0/3 nodes are available: 3 node(s) didn't match pod affinity rules. no new claims to deallocate, \
+         preemption: 0/3 \
          nodes are available: 3 Preemption is not helpful for scheduling.",
     );
     // The first of those that want each other begins anywhere.
@@ -260,7 +268,8 @@ fn pods_are_spread_no_more_unevenly_than_they_say() {
     };
     check(&cluster, &spread(""), "c");
     let no = "0/3 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, \
-              2 node(s) didn't match pod topology spread constraints. preemption: 0/3 nodes are \
+              2 node(s) didn't match pod topology spread constraints. no new claims to deallocate, \
+              preemption: 0/3 nodes are \
               available: 1 Preemption is not helpful for scheduling, 2 No preemption victims \
               found for incoming pod.";
     let selecting = |pod: String| pod.replacen("spec: {", "spec: {nodeSelector: {zone: w}, ", 1);
@@ -272,7 +281,8 @@ fn pods_are_spread_no_more_unevenly_than_they_say() {
         "{kind: Node, metadata: {name: a}}",
         &spread(""),
         "0/1 nodes are available: 1 node(s) didn't match pod topology spread constraints (missing \
-         required label). preemption: 0/1 nodes are available: 1 Preemption is not helpful for \
+         required label). no new claims to deallocate, \
+         preemption: 0/1 nodes are available: 1 Preemption is not helpful for \
          scheduling.",
     );
 }
@@ -288,7 +298,8 @@ fn room_that_is_made_for_others_is_theirs() {
              containers: [{{name: c, resources: {{requests: {{cpu: 500m}}}}}}]}}}}"
         )
     };
-    let no = "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to \
+    let no = "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, \
+    preemption: not eligible due to \
               preemptionPolicy=Never.";
     check(cluster, &wants(10), no);
     check(cluster, &wants(11), "a");
@@ -315,8 +326,8 @@ fn claims_lead_pods_to_their_volumes() {
             "{{spec: {{volumes: [{{name: v, persistentVolumeClaim: {{claimName: {claim}}}}}]}}}}"
         )
     };
-    let hopeless =
-        "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.";
+    let hopeless = "no new claims to deallocate, \
+         preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.";
     check(storage, &uses("local"), "b");
     check(storage, &uses("made"), "a b");
     check(storage, &uses("chosen"), "b");
@@ -355,7 +366,8 @@ fn a_claim_of_one_pod_is_not_shared() {
         {kind: Pod, metadata: {name: p}, spec: {nodeName: a, volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]}}",
         "{spec: {preemptionPolicy: Never, volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]}}",
         "0/1 nodes are available: 1 node(s) unavailable due to PersistentVolumeClaim with \
-         ReadWriteOncePod access mode already in-use by another pod. preemption: not eligible due \
+         ReadWriteOncePod access mode already in-use by another pod. no new claims to deallocate, \
+         preemption: not eligible due \
          to preemptionPolicy=Never.",
     );
 }
@@ -372,7 +384,8 @@ fn a_driver_attaches_no_more_volumes_than_it_can() {
         {kind: PersistentVolumeClaim, metadata: {name: c2, namespace: default, annotations: {pv.kubernetes.io/bind-completed: 'yes'}}, spec: {volumeName: v2}}
         {kind: Pod, metadata: {name: p}, spec: {nodeName: a, volumes: [{name: v, persistentVolumeClaim: {claimName: c1}}]}}",
         "{spec: {preemptionPolicy: Never, volumes: [{name: v, persistentVolumeClaim: {claimName: c2}}]}}",
-        "0/1 nodes are available: 1 node(s) exceed max volume count. preemption: not eligible due \
+        "0/1 nodes are available: 1 node(s) exceed max volume count. no new claims to deallocate, \
+         preemption: not eligible due \
          to preemptionPolicy=Never.",
     );
 }

@@ -15,10 +15,10 @@ use serde_json::Value;
 use crate::config::{ConfigError, arguments, invalid};
 use crate::plugin::{Plugin, SCORE_MAX};
 use crate::plugins::{
-    BalancedAllocation, DefaultBinder, DefaultPreemption, ImageLocality, InterPodAffinity,
-    NodeAffinity, NodeLabel, NodeName, NodePorts, NodeResourcesFit, NodeUnschedulable,
-    PodTopologySpread, PrioritySort, SchedulingGates, Strategy, TaintToleration, VolumeApi,
-    VolumeBinding, VolumeLimits, VolumeRestrictions, VolumeZone, Weight,
+    BalancedAllocation, DefaultBinder, DefaultPreemption, DynamicResources, ImageLocality,
+    InterPodAffinity, NodeAffinity, NodeLabel, NodeName, NodePorts, NodeResourcesFit,
+    NodeUnschedulable, PodTopologySpread, PrioritySort, SchedulingGates, Strategy, TaintToleration,
+    VolumeApi, VolumeBinding, VolumeLimits, VolumeRestrictions, VolumeZone, Weight,
 };
 
 /// The highest score that people give in configuration.
@@ -54,6 +54,7 @@ impl Registry {
         registry.add_plain(VolumeRestrictions::NAME, || Arc::new(VolumeRestrictions));
         registry.add_plain(VolumeLimits::NAME, || Arc::new(VolumeLimits));
         registry.add_plain(VolumeZone::NAME, || Arc::new(VolumeZone));
+        registry.add_plain(DynamicResources::NAME, || Arc::new(DynamicResources));
         registry.add_plain(ImageLocality::NAME, || Arc::new(ImageLocality));
         registry.add(NodeAffinity::NAME, node_affinity);
         registry.add(NodeResourcesFit::NAME, resources_fit);

@@ -130,8 +130,7 @@ impl Loop {
                 diagnosis: &diagnosis,
                 offset,
             };
-            let mut plugins = profile.at_point(Point::PostFilter);
-            plugins.find_map(|plugin| plugin.post_filter(&attempt))
+            cycle::remedy(profile, &attempt)
         };
         let relief = match remedy {
             None => Relief::None,

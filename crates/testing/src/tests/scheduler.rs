@@ -149,7 +149,8 @@ async fn a_pod_that_fits_nowhere_is_told_why_and_goes_when_a_node_comes() {
         let message = pod.and_then(scheduled).and_then(|it| it.message.as_deref());
         message
             == Some(
-                "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are \
+                "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, \
+                 preemption: 0/1 nodes are \
                  available: 1 Preemption is not helpful for scheduling.",
             )
     };
@@ -173,7 +174,8 @@ async fn a_waiting_pod_goes_as_soon_as_there_is_room() {
     assert_eq!(reason, "Unschedulable");
     assert_eq!(
         message,
-        "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No \
+        "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, \
+         preemption: 0/1 nodes are available: 1 No \
          preemption victims found for incoming pod."
     );
     let before = tokio::time::Instant::now();
