@@ -1,7 +1,8 @@
 //! Keeps a node in the API: registers it, and says again and again that it is alive.
 //!
 //! The lease is renewed every ten seconds, which is cheap; the status, which is large, every five
-//! minutes, though nothing has changed.
+//! minutes, though nothing has changed, and as soon as the node can be heard again after a silence,
+//! in which others have taken it for dead.
 
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ use crate::node::{LEASES, Profile};
 
 const RENEW_EVERY: Duration = Duration::from_secs(10);
 const REPORT_EVERY: Duration = Duration::from_secs(5 * 60);
+/// Less than what anybody waits before a node is taken for dead.
+const SILENCE_MAX: Duration = Duration::from_secs(25);
 const RETRY_FIRST: Duration = Duration::from_millis(200);
 const RETRY_MAX: Duration = Duration::from_secs(7);
 
@@ -39,6 +42,7 @@ impl Heartbeat {
     async fn beat(&self) {
         let uid = self.register().await;
         let mut reported = Instant::now();
+        let mut renewed = reported;
         let mut ticks = tokio::time::interval(RENEW_EVERY);
         // After a pause one renewal is as good as many.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -46,14 +50,18 @@ impl Heartbeat {
             ticks.tick().await;
             if let Err(error) = self.renew(uid.as_ref()).await {
                 warn!(node = self.profile.name, %error, "a lease is not renewed");
+                continue;
             }
-            if reported.elapsed() >= REPORT_EVERY {
+            let was_silent = renewed.elapsed() >= SILENCE_MAX;
+            if was_silent || reported.elapsed() >= REPORT_EVERY {
                 match self.report().await {
-                    Ok(_) => reported = Instant::now(),
+                    Ok(_) => (reported, renewed) = (Instant::now(), Instant::now()),
                     Err(error) => {
                         warn!(node = self.profile.name, %error, "the status of a node is not written");
                     }
                 }
+            } else {
+                renewed = Instant::now();
             }
         }
     }

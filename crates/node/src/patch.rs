@@ -68,3 +68,15 @@ pub(crate) fn take_foreign(ours: &mut PodStatus, theirs: Option<&PodStatus>) {
     ours.conditions = Some(conditions);
     ours.qos_class.clone_from(&theirs.qos_class);
 }
+
+/// Takes over what others have made of our own part of a status, so that it is put right: pods of
+/// a node that was silent, for example, are taken for not ready.
+pub(crate) fn take_altered(ours: &mut PodStatus, theirs: Option<&PodStatus>) {
+    let Some(theirs) = theirs else { return };
+    for theirs in theirs.conditions.iter().flatten() {
+        let known = ours.conditions.iter_mut().flatten().find(|it| it.type_ == theirs.type_);
+        if let Some(known) = known.filter(|known| known.status != theirs.status) {
+            known.clone_from(theirs);
+        }
+    }
+}

@@ -64,8 +64,17 @@ pub(crate) struct Worker {
     under_way: FuturesUnordered<BoxFuture<'static, Outcome>>,
     /// What the API shows, or will when what is being written is.
     reported: PodStatus,
-    report: Option<BoxFuture<'static, Result<(), kube::Error>>>,
+    report: Option<BoxFuture<'static, Result<Written, kube::Error>>>,
+    /// The version of the pod that our last report made: what is older does not show it.
+    written: Written,
     failures: u32,
+}
+
+/// A version of a pod, if it is known and a number, as those of Kubernetes are.
+type Written = Option<u64>;
+
+fn version(pod: &Pod) -> Written {
+    pod.metadata.resource_version.as_ref()?.parse().ok()
 }
 
 /// What became of something.
@@ -93,6 +102,7 @@ impl Worker {
             under_way: FuturesUnordered::new(),
             reported,
             report: None,
+            written: None,
             failures: 0,
         };
         (worker, life)
@@ -360,6 +370,9 @@ impl Worker {
     fn look(&mut self) {
         let Seen { pod, is_gone } = self.seen.borrow_and_update().clone();
         patch::take_foreign(&mut self.reported, pod.status.as_ref());
+        if self.report.is_none() && version(&pod) >= self.written {
+            patch::take_altered(&mut self.reported, pod.status.as_ref());
+        }
         let mut life = self.life();
         if is_gone {
             let grace = pod.metadata.deletion_grace_period_seconds;
@@ -399,16 +412,19 @@ impl Worker {
             let pods: Api<Pod> = Api::namespaced(client, namespace);
             let patch = Patch::Strategic(patch);
             match pods.patch_status(name, &PatchParams::default(), &patch).await {
-                Ok(_) => Ok(()),
-                Err(error) if is_moot(&error) => Ok(()),
+                Ok(pod) => Ok(version(&pod)),
+                Err(error) if is_moot(&error) => Ok(None),
                 Err(error) => Err(error),
             }
         }));
     }
 
-    fn written(&mut self, written: Result<(), kube::Error>) {
+    fn written(&mut self, written: Result<Written, kube::Error>) {
         match written {
-            Ok(()) => self.failures = 0,
+            Ok(version) => {
+                self.failures = 0;
+                self.written = self.written.max(version);
+            }
             Err(error) => {
                 debug!(%error, "a status was not written");
                 self.failures = self.failures.saturating_add(1);
@@ -545,9 +561,10 @@ async fn delete(client: Client, pod: &Pod, failures: u32) -> Result<(), kube::Er
     }
 }
 
-/// Whether a write failed because the pod is not there any more.
+/// Whether a write failed because the pod is not there any more, or another has its name.
 fn is_moot(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409))
+    let kube::Error::Api(status) = error else { return false };
+    status.code == 404 || (status.code == 409 && status.message.contains("UID in precondition"))
 }
 
 async fn back_off(failures: u32) {

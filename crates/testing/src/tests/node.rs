@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::scheduler::Running;
-use crate::Cluster;
+use crate::{Cluster, Line};
 
 /// An agent that plays nodes. Dropped, it is killed.
 struct Agent {
@@ -32,11 +32,11 @@ struct Agent {
 
 impl Agent {
     fn start(cluster: &Cluster, nodes: &[&str]) -> Self {
-        Agent::serving(cluster, nodes, None)
+        Agent::serving(cluster, cluster.client(), nodes, None)
     }
 
-    fn serving(cluster: &Cluster, nodes: &[&str], server: Option<Server>) -> Self {
-        let (cache, run) = Cache::new(cluster.client());
+    fn serving(cluster: &Cluster, client: Client, nodes: &[&str], server: Option<Server>) -> Self {
+        let (cache, run) = Cache::new(client.clone());
         let shutdown = CancellationToken::new();
         let mut tasks = JoinSet::new();
         tasks.spawn(run);
@@ -52,7 +52,6 @@ impl Agent {
             clock: cluster.clock(),
         };
         let stop = shutdown.clone();
-        let client = cluster.client();
         tasks.spawn(async move { kubewright_node::run(client, &cache, config, stop).await });
         Agent { shutdown, tasks }
     }
@@ -98,6 +97,12 @@ fn condition<'a>(pod: &'a Pod, type_: &str) -> &'a str {
     conditions.find(|condition| condition.type_ == type_).map_or("none", |it| it.status.as_str())
 }
 
+fn is_ready_node(node: Option<&Node>) -> bool {
+    let status = node.and_then(|node| node.status.as_ref());
+    let mut conditions = status.iter().flat_map(|it| it.conditions.iter().flatten());
+    conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
 async fn in_phase(cluster: &Cluster, name: &str, wanted: &str) -> Arc<Pod> {
     let is_so = |pod: Option<&Pod>| pod.is_some_and(|pod| phase(pod) == wanted);
     cluster.eventually(Some("default"), name, is_so).await.expect("it is there")
@@ -108,12 +113,7 @@ async fn nodes_are_registered_and_stay_alive() {
     let cluster = start().await;
     let agent = Agent::start(&cluster, &["n1", "n2"]);
     for name in ["n1", "n2"] {
-        let is_ready = |node: Option<&Node>| {
-            let status = node.and_then(|node| node.status.as_ref());
-            let mut conditions = status.iter().flat_map(|it| it.conditions.iter().flatten());
-            conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
-        };
-        cluster.eventually::<Node>(None, name, is_ready).await;
+        cluster.eventually(None, name, is_ready_node).await;
         let lease = cluster
             .eventually::<Lease>(Some("kube-node-lease"), name, |lease| lease.is_some())
             .await
@@ -242,6 +242,31 @@ async fn pods_of_a_silent_node_are_replaced_elsewhere() {
     cluster.shutdown().await;
 }
 
+/// A node is cut off for a while and taken for dead, its pods for not ready. Nothing had changed
+/// there, so once nobody said so again: the pods served nobody for ever.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_was_cut_off_and_its_pods_are_ready_again() {
+    let cluster = start().await;
+    let line = Line::default();
+    let agent = Agent::serving(&cluster, cluster.client_over(&line), &["n1"], None);
+    create(&cluster, "n1", json!({"name": "web"}), json!({})).await;
+    in_phase(&cluster, "web", "Running").await;
+    let is_ready_pod = |pod: Option<&Pod>| pod.is_some_and(|pod| condition(pod, "Ready") == "True");
+    line.cut();
+    cluster.pass(Duration::from_secs(60)).await;
+    cluster.eventually(None, "n1", |node| !is_ready_node(node)).await;
+    cluster.eventually(Some("default"), "web", |pod| !is_ready_pod(pod)).await;
+    line.mend();
+    // Long before the status is due, and before pods are given up.
+    cluster.pass(Duration::from_secs(30)).await;
+    let (nodes, pods): (Api<Node>, Api<Pod>) =
+        (Api::all(cluster.client()), Api::namespaced(cluster.client(), "default"));
+    assert!(is_ready_node(nodes.get("n1").await.ok().as_ref()));
+    assert!(is_ready_pod(pods.get("web").await.ok().as_ref()));
+    agent.stop().await;
+    cluster.shutdown().await;
+}
+
 /// What upstream's controllers and scheduler make of workloads with our nodes, ours do.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_scenario_of_running_passes() {
@@ -294,7 +319,7 @@ async fn a_node_answers_those_who_may_ask() {
     let cluster = start().await;
     let server = server(&cluster).await;
     let place = server.address();
-    let agent = Agent::serving(&cluster, &["n1"], Some(server));
+    let agent = Agent::serving(&cluster, cluster.client(), &["n1"], Some(server));
     create(&cluster, "n1", json!({"name": "web"}), json!({})).await;
     in_phase(&cluster, "web", "Running").await;
     let client = known(&cluster, place).await;
