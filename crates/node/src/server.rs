@@ -17,6 +17,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -26,7 +27,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use kube::Client;
 use kubewright::certificate::Current;
 use kubewright::{Clock, ObjectKey};
@@ -45,6 +46,10 @@ use crate::runtime::{Attempt, Id, Runtime};
 pub(crate) use self::access::User;
 
 use self::access::Access;
+
+/// How long whoever connects may take to say who it is, and what it asks.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+const HEADERS_MAX: Duration = Duration::from_secs(30);
 
 pub(crate) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
@@ -112,7 +117,7 @@ impl Server {
                 Err(error) => {
                     warn!(%error, "connection not accepted");
                     // Most likely there are no more file descriptors: wait until some are free.
-                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                    tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
         }
@@ -165,7 +170,7 @@ async fn connection(
     tasks: TaskTracker,
     shutdown: CancellationToken,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let stream = tls.accept(stream).await?;
+    let stream = tokio::time::timeout(HANDSHAKE_MAX, tls.accept(stream)).await??;
     let certificates = stream.get_ref().1.peer_certificates();
     let user = certificates.and_then(|certificates| access::user(certificates.first()?));
     let user = Arc::new(user);
@@ -177,6 +182,8 @@ async fn connection(
         }
     });
     hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS_MAX)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades()
         .await?;

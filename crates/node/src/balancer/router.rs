@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::debug;
 
+use super::ACCEPT_PAUSE;
 use super::table::Table;
 use super::tcp::connect;
 
@@ -33,8 +34,11 @@ pub(super) async fn run(
     let router = Arc::new(Router { table, turn: AtomicUsize::new(0), tasks: TaskTracker::new() });
     let mut connections = JoinSet::new();
     while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
-        if let Ok((stream, peer)) = accepted {
-            connections.spawn(Arc::clone(&router).serve(stream, peer));
+        match accepted {
+            Ok((stream, peer)) => {
+                connections.spawn(Arc::clone(&router).serve(stream, peer));
+            }
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
         }
         while connections.try_join_next().is_some() {}
     }

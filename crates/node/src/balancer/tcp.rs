@@ -10,6 +10,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use super::ACCEPT_PAUSE;
+
 /// How long a pod may take to take a connection before another is tried.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
@@ -23,7 +25,10 @@ pub(super) async fn serve(
     let listener = TcpListener::bind(place).await?;
     let (turn, mut connections) = (AtomicUsize::new(0), JoinSet::new());
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
-        let Ok((mut client, _)) = accepted else { continue };
+        let Ok((mut client, _)) = accepted else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
         let backends = backends();
         let turn = turn.fetch_add(1, Ordering::Relaxed);
         connections.spawn(async move {

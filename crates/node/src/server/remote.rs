@@ -133,8 +133,7 @@ async fn over_spdy<F: Future<Output = ()>>(
             run(Carried { streams: found, _held: Some(streams) }).await;
         }
     };
-    let (carried, ()) = futures::future::join(spdy::carry(connection, opened), running).await;
-    carried
+    while_heard(spdy::carry(connection, opened), running).await
 }
 
 async fn over_websocket<F: Future<Output = ()>>(
@@ -159,8 +158,21 @@ async fn over_websocket<F: Future<Output = ()>>(
     let can_close = protocol.starts_with("v5");
     let carrying = websocket::carry(connection, channels, can_close);
     let running = run(Carried { streams, _held: None });
-    let (carried, ()) = futures::future::join(carrying, running).await;
-    carried
+    while_heard(carrying, running).await
+}
+
+/// Runs a command to its end, and carries what is left to say; or until the connection ends. A
+/// container that says nothing would otherwise be attended to for ever.
+async fn while_heard(
+    carrying: impl Future<Output = io::Result<()>>,
+    running: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let mut carrying = std::pin::pin!(carrying);
+    tokio::select! {
+        carried = &mut carrying => return carried,
+        () = running => {}
+    }
+    carrying.await
 }
 
 /// Runs the command, and tells on the stream of errors what became of it.

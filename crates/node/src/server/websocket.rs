@@ -97,8 +97,8 @@ pub(super) fn encode(kind: u8, bytes: &[u8]) -> Vec<u8> {
     encoded
 }
 
-/// Carries channels over a connection, until all of ours have ended. With `can_close` the other
-/// side can say that one of its own has.
+/// Carries channels over a connection, until all of ours have ended or the other side has gone.
+/// With `can_close` the other side can say that one of its own has ended.
 pub(super) async fn carry(
     connection: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     channels: Vec<(u8, DuplexStream)>,
@@ -157,20 +157,15 @@ pub(super) async fn carry(
         to.write_all(&encode(CLOSED, &1000_u16.to_be_bytes())).await?;
         to.shutdown().await
     };
-    let talking = async {
-        let all_said = async { while pumps.join_next().await.is_some() {} };
-        let mut all_said = std::pin::pin!(all_said);
-        tokio::select! {
-            read = reading => {
-                // Nobody hears any more; what runs still ends by itself.
-                all_said.await;
-                read
-            }
-            () = &mut all_said => Ok(()),
-        }
-    };
-    let (talked, written) = futures::future::join(talking, writing).await;
-    talked.and(written)
+    let all_said = async { while pumps.join_next().await.is_some() {} };
+    let mut writing = std::pin::pin!(writing);
+    tokio::select! {
+        // Nobody hears any more, so nobody need say anything.
+        read = reading => return read,
+        written = &mut writing => return written,
+        () = all_said => {}
+    }
+    writing.await
 }
 
 /// A connection of bytes that are the contents of messages; and what must run for it.
