@@ -12,7 +12,8 @@ const WHOLE_CLUSTER: &str = "transcript::there_is_what_there_is_on_upstream";
 
 pub fn run(check: bool) -> Result<ExitCode> {
     let mode = if check { "check" } else { "record" };
-    let test = "cargo test --quiet --package kubewright-cli --test it --";
+    // The whole workspace, as it is built for all other tests; only one crate has sessions.
+    let test = "cargo test --quiet --workspace --test it --";
     let script =
         format!("{test} --exact {WHOLE_CLUSTER} && {test} transcript:: --skip {WHOLE_CLUSTER}");
     let mode = format!("KUBEWRIGHT_TRANSCRIPTS={mode}");
