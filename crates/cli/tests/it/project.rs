@@ -1,7 +1,9 @@
 //! An operator project, from its first file to a cluster.
 //!
 //! What only changes files is always run. What builds the project, by cargo, takes minutes where
-//! nothing is built yet: it is run if `KUBEWRIGHT_PROJECTS` is set, as `.ci/run` does.
+//! nothing is built yet: it is run if `KUBEWRIGHT_PROJECTS` is set, as `.ci/run` does. All projects
+//! are built into one folder, so what they have in common is built once. With
+//! `KUBEWRIGHT_TEST_EXISTING` set, projects also go to the cluster that the kubeconfig leads to.
 
 mod book;
 
@@ -14,20 +16,22 @@ use std::process::{Child, Command, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-/// A folder for projects. It is below this repository's, so that what was built for its tests is
-/// used again.
+use crate::transcript::kubectl;
+
+/// A folder for projects, as far from this repository as a reader's would be: neither its rules of
+/// layout nor its configuration of cargo hold there.
 struct Workshop {
+    _place: tempfile::TempDir,
     folder: PathBuf,
     name: &'static str,
 }
 
 impl Workshop {
     fn new(name: &'static str) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("project-{name}"));
-        // Of an earlier run.
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("a folder");
-        Workshop { folder, name }
+        let place = tempfile::tempdir().expect("a folder");
+        // As programs tell it that are asked where they are.
+        let folder = place.path().canonicalize().expect("it is there");
+        Workshop { _place: place, folder, name }
     }
 
     /// The repository.
@@ -47,9 +51,12 @@ impl Workshop {
         command.args(args).current_dir(folder);
         command.env("XDG_DATA_HOME", self.folder.join("data"));
         command.env("KUBECONFIG", self.folder.join("kubeconfig"));
-        // As this repository is built, so that nothing is built twice.
-        command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."));
+        command.env_remove(EXISTING);
+        command.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("../projects"));
         command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only").env("CARGO_NET_OFFLINE", "true");
+        // Cargo sets it for tests of this repository, but not whoever starts their program: a
+        // library would be built anew each time.
+        command.env("AWS_LC_SYS_NO_JITTER_ENTROPY", "1");
         command
     }
 
@@ -59,10 +66,12 @@ impl Workshop {
 
     /// What `kubewright` prints if it succeeds.
     fn run(&self, args: &[&str]) -> String {
-        let output = self.output(env!("CARGO_BIN_EXE_kubewright"), args);
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{args:?}: {errors}");
-        String::from_utf8(output.stdout).expect("it prints text")
+        succeed(&mut self.command(env!("CARGO_BIN_EXE_kubewright"), args))
+    }
+
+    /// What `cargo` prints if it succeeds.
+    fn cargo(&self, args: &[&str]) -> String {
+        succeed(&mut self.command("cargo", args))
     }
 
     /// What `kubewright` complains of.
@@ -107,8 +116,16 @@ impl Drop for Workshop {
         for name in ["at", "bookshop"] {
             self.output(env!("CARGO_BIN_EXE_kubewright"), &["down", name]);
         }
-        let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// What a command prints if it succeeds.
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().expect("it runs");
+    let text = String::from_utf8(output.stdout).expect("it prints text");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}\n{text}\n{errors}");
+    text
 }
 
 /// A program that does not outlive the test.
@@ -138,6 +155,15 @@ fn builds(test: &str) -> bool {
     }
     is_asked
 }
+
+/// The kubeconfig of a cluster that is there, if there is to be one.
+fn existing() -> Option<PathBuf> {
+    std::env::var_os(EXISTING)?;
+    Some(std::env::var_os("KUBECONFIG").expect("KUBECONFIG says which cluster").into())
+}
+
+/// Set, there is a cluster for tests; the library for tests calls it the same.
+const EXISTING: &str = "KUBEWRIGHT_TEST_EXISTING";
 
 const SHELF: [&str; 6] = ["--group", "library", "--version", "v1", "--kind", "Shelf"];
 const BOOK: [&str; 6] = ["--group", "library", "--version", "v1", "--kind", "Book"];
@@ -206,8 +232,8 @@ fn an_upgrade_is_a_version() {
 }
 
 /// Two kinds, one of them in no namespace, three webhooks, and a second version with conversion: it
-/// builds, its own tests pass, its manifests go into a cluster; and when all is deleted, the tree is
-/// as it was.
+/// builds, its own tests pass, it is packaged in every form, its manifests go into a cluster; and
+/// when all is deleted, the tree is as it was.
 #[test]
 fn a_project_goes_from_its_first_file_to_a_cluster() {
     if !builds("a_project_goes_from_its_first_file_to_a_cluster") {
@@ -215,15 +241,8 @@ fn a_project_goes_from_its_first_file_to_a_cluster() {
     }
     let shop = Workshop::new("bookshop");
     shop.init();
-    let cargo = |args: &[&str]| {
-        let output = shop.output("cargo", args);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "cargo {args:?}\n{text}\n{errors}");
-        text
-    };
     // The lock is cut down to what the project uses.
-    cargo(&["metadata", "--format-version", "1"]);
+    shop.cargo(&["tree"]);
     let first = shop.tree();
     let both = ["--resource", "--controller"];
     shop.run(&[&["create", "api"], &BOOK[..], &both].concat());
@@ -235,26 +254,17 @@ fn a_project_goes_from_its_first_file_to_a_cluster() {
     let conversion = ["--conversion", "--spoke", "v2"];
     shop.run(&[&["create", "webhook"], &BOOK[..], &conversion].concat());
 
-    let passed = cargo(&["test", "--quiet"]);
-    assert!(passed.contains("test result: ok. 3 passed"), "{passed}");
-    cargo(&["fmt", "--check"]);
-
+    check_tests(&shop);
+    let whole = shop.tree();
+    check_packages(&shop);
     let up = ["up", "--detach", "--ephemeral", "--port", "0", "--name", "bookshop"];
     shop.run(&up);
-    let installed = shop.run(&["install"]);
-    assert!(installed.contains("applied CustomResourceDefinition books.library.my.domain"));
-    let deployed = shop.run(&["deploy", "--image", "bookshop:1"]);
-    for object in ["Deployment bookshop-controller-manager", "Service bookshop-webhook-service"] {
-        assert!(deployed.contains(&format!("applied {object}\n")), "{deployed}");
-    }
-    let manifests = shop.run(&["manifests", "--only", "crds"]);
-    assert!(
-        manifests.contains("name: v2") && manifests.contains("strategy: Webhook"),
-        "{manifests}"
-    );
-    let undeployed = shop.run(&["undeploy", "--output", "json"]);
-    assert!(undeployed.lines().all(|line| line.contains("\"deleted\"")), "{undeployed}");
+    check_deployment(&shop, &shop.folder.join("kubeconfig"));
     shop.run(&["down", "bookshop"]);
+    if let Some(kubeconfig) = existing() {
+        check_deployment(&shop, &kubeconfig);
+    }
+    assert_eq!(shop.tree(), whole);
 
     shop.run(&[&["delete", "webhook"], &BOOK[..], &conversion].concat());
     shop.run(&[&["delete", "api"], &BOOK_V2[..]].concat());
@@ -263,6 +273,87 @@ fn a_project_goes_from_its_first_file_to_a_cluster() {
     shop.run(&[&["delete", "api"], &SHELF[..]].concat());
     shop.run(&[&["delete", "api"], &BOOK[..]].concat());
     assert_eq!(shop.tree(), first);
+}
+
+/// It passes what its own CI asks for.
+fn check_tests(shop: &Workshop) {
+    let passed = shop.cargo(&["test"]);
+    for test in [
+        "book::conversion::v2::tests::an_object_comes_back_as_it_was",
+        "book::defaulting::tests::a_label_that_is_missing_is_added_and_one_that_is_there_stays",
+        "book::validation::tests::a_name_that_is_no_label_is_refused",
+        "book::validation::tests::what_is_there_can_be_changed_and_deleted",
+        "book_controller::an_object_becomes_ready",
+        "shelf_controller::an_object_becomes_ready",
+        "the_operator_can_be_installed",
+    ] {
+        assert!(passed.contains(&format!("test {test} ... ok\n")), "{passed}");
+    }
+    shop.cargo(&["fmt", "--check"]);
+    if let Some(kubeconfig) = existing() {
+        let mut again = shop.command("cargo", &["test"]);
+        succeed(again.env(EXISTING, "1").env("KUBECONFIG", kubeconfig));
+    }
+}
+
+/// All forms have the definitions of both kinds.
+fn check_packages(shop: &Workshop) {
+    let output = |form: &str| shop.folder.join("packages").join(form);
+    for form in ["yaml", "kustomize", "helm", "olm"] {
+        let path = output(form);
+        let path = path.to_str().expect("text");
+        shop.run(&["package", form, "--image", "bookshop:1", "--output", path]);
+        let text = text_below(&output(form));
+        for name in ["books.library.my.domain", "shelfs.library.my.domain"] {
+            assert!(text.contains(&format!("name: {name}\n")), "{form}: {name} is not in\n{text}");
+        }
+    }
+    let Some(kubectl) = kubectl() else {
+        eprintln!("without kubectl nobody builds the customization");
+        return;
+    };
+    let folder = output("kustomize").join("base");
+    let kubectl = kubectl.to_str().expect("text");
+    let built = succeed(&mut shop.command(kubectl, &["kustomize", folder.to_str().expect("text")]));
+    assert!(built.contains("image: bookshop:1\n"), "{built}");
+}
+
+/// All that is in a file, or in the files of a folder.
+fn text_below(path: &Path) -> String {
+    if !path.is_dir() {
+        return fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    }
+    let entries = fs::read_dir(path).expect("a list");
+    entries.map(|entry| text_below(&entry.expect("an entry").path())).collect()
+}
+
+/// What it consists of is accepted by a cluster, and goes again.
+fn check_deployment(shop: &Workshop, kubeconfig: &Path) {
+    let at = ["--kubeconfig", kubeconfig.to_str().expect("text")];
+    let installed = shop.run(&[&["install"], &at[..]].concat());
+    let kinds = ["books", "shelfs"];
+    for kind in kinds {
+        let line = format!("applied CustomResourceDefinition {kind}.library.my.domain\n");
+        assert!(installed.contains(&line), "{installed}");
+    }
+    let deployed = shop.run(&[&["deploy", "--image", "bookshop:1"], &at[..]].concat());
+    for object in [
+        "Namespace bookshop-system",
+        "Deployment bookshop-controller-manager",
+        "Service bookshop-webhook-service",
+        "MutatingWebhookConfiguration bookshop-mutating-webhook-configuration",
+        "ValidatingWebhookConfiguration bookshop-validating-webhook-configuration",
+    ] {
+        assert!(deployed.contains(&format!("applied {object}\n")), "{deployed}");
+    }
+    let manifests = shop.run(&["manifests", "--only", "crds"]);
+    for part in ["name: v2", "strategy: Webhook", "scope: Cluster"] {
+        assert!(manifests.contains(part), "{part} is not in\n{manifests}");
+    }
+    let undeployed = shop.run(&[&["undeploy", "--output", "json"], &at[..]].concat());
+    assert!(undeployed.lines().all(|line| line.contains("\"deleted\"")), "{undeployed}");
+    let again = shop.run(&[&["uninstall"], &at[..]].concat());
+    assert_eq!(again.lines().count(), kinds.len(), "{again}");
 }
 
 /// The cluster stays, the operator is another, and Ctrl-C ends both.
