@@ -1,6 +1,9 @@
 //! A containerd of our own for the time of one command: with its own directories, network and
 //! images, beside any other on the machine, and nothing of it stays.
 //!
+//! The command is in that network too, and reaches nothing beyond: clusters give addresses to their
+//! machine, and two of them on one would be in each other's way.
+//!
 //! Containers need root and a kernel that lets it do what it wants. Programs come from Debian's
 //! packages; what the sandboxes of pods run is made here, so that nothing is pulled.
 
@@ -17,6 +20,10 @@ use crate::upstream::process::{Component, pass_signals_on, run_command};
 
 /// What tells the command where containerd is.
 const VARIABLE: &str = "KUBEWRIGHT_CRI";
+/// Set where the network is our own.
+const IN_NETWORK: &str = "KUBEWRIGHT_IN_NETWORK";
+/// Programs that look for an address of their machine find one here.
+const WAY_OUT: &str = "way-out";
 /// What runs in every sandbox.
 const SANDBOX_IMAGE: &str = "kubewright.dev/sandbox:1";
 /// Where Debian and others put the plugins of the network.
@@ -31,6 +38,10 @@ pub fn run(command: &[OsString]) -> Result<ExitCode> {
     ensure!(rustix::process::geteuid().is_root(), "containers need root");
     let plugins = install()?;
     pass_signals_on()?;
+    if std::env::var_os(IN_NETWORK).is_none() {
+        return enter_network(command);
+    }
+    furnish_network()?;
     let folder =
         tempfile::Builder::new().prefix("containerd-").tempdir().context("make a folder")?;
     let mut containerd = Containerd::start(folder.path(), &plugins)?;
@@ -47,6 +58,32 @@ pub fn run(command: &[OsString]) -> Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
+/// Runs this again in a network where nobody else is.
+fn enter_network(command: &[OsString]) -> Result<ExitCode> {
+    let this = std::env::current_exe().context("find this program")?;
+    let words = ["unshare".into(), "--net".into(), "--".into(), this.into_os_string()];
+    let words = words.into_iter().chain(["containerd".into(), "--".into()]);
+    let words: Vec<OsString> = words.chain(command.iter().cloned()).collect();
+    let code = run_command(&words, |command| {
+        command.env(IN_NETWORK, "1");
+    })?;
+    Ok(ExitCode::from(code))
+}
+
+/// Gives the network what programs expect of one.
+fn furnish_network() -> Result<()> {
+    for words in [
+        "link set lo up",
+        &format!("link add {WAY_OUT} type bridge"),
+        &format!("address add 192.0.2.1/24 dev {WAY_OUT}"),
+        &format!("link set {WAY_OUT} up"),
+        "route add default via 192.0.2.2",
+    ] {
+        said(Command::new("ip").args(words.split(' ')))?;
+    }
+    Ok(())
+}
+
 /// Sees that the programs are there, and gives the folder of the network's plugins.
 fn install() -> Result<PathBuf> {
     let plugins = || PLUGINS.iter().map(Path::new).find(|path| path.join("bridge").exists());
@@ -56,6 +93,7 @@ fn install() -> Result<PathBuf> {
         ("busybox", "busybox-static"),
         ("iptables", "iptables"),
         ("ip", "iproute2"),
+        ("unshare", "util-linux"),
     ];
     let mut missing: Vec<&str> =
         programs.iter().filter(|(program, _)| find(program).is_none()).map(|it| it.1).collect();

@@ -2,9 +2,14 @@
 //!
 //! `cargo xtask containerd -- cargo test -p kubewright-cli --test it cri` has one; where there is
 //! none, these tests skip. Images are made here of a static busybox and loaded from files.
+//! `cargo xtask long containers` has upstream's programs besides, which a node of ours then joins.
 
+mod build;
 mod image;
+mod join;
+mod network;
 mod operators;
+mod session;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -35,22 +40,30 @@ struct Site {
 impl Site {
     /// None where there is no containerd.
     fn new() -> Option<Self> {
-        let Some(socket) = std::env::var_os(VARIABLE) else {
+        let site = Site::without_cluster()?;
+        site.up(&socket());
+        site.load_images(&[]);
+        Some(site)
+    }
+
+    /// A user of a machine with containerd; none where there is none.
+    fn without_cluster() -> Option<Self> {
+        if std::env::var_os(VARIABLE).is_none() {
             eprintln!("skipped: {VARIABLE} names no socket; `cargo xtask containerd` has one");
             return None;
-        };
-        let Some(kubectl) = kubectl() else {
-            eprintln!("skipped: there is no kubectl; `cargo xtask upstream build` makes one");
-            return None;
-        };
+        }
+        // Who has gone so far as to start a containerd wants to see all of this.
+        let kubectl = kubectl().expect("a kubectl: `cargo xtask upstream build` makes one");
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let site = Site { user: User::new(), kubectl, _turn: turn };
-        site.up(&socket.to_string_lossy());
+        Some(Site { user: User::new(), kubectl, _turn: turn })
+    }
+
+    fn load_images(&self, to: &[&str]) {
         let archive = image::archive();
-        let loaded = site.user.run(&["image", "load", &archive.path().to_string_lossy()]);
+        let archive = archive.path().to_string_lossy();
+        let loaded = self.user.run(&[&["image", "load", &archive], to].concat());
         let loaded = loaded.expect("images are loaded");
         assert_eq!(loaded.lines().count(), 3, "{loaded}");
-        Some(site)
     }
 
     fn up(&self, socket: &str) {
@@ -126,6 +139,19 @@ impl Site {
         })
     }
 
+    /// Waits until a script in a pod says this.
+    fn until_says(&self, pod: &str, script: &str, expected: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let output = self.command(&["exec", pod, "--", "sh", "-c", script]).output();
+            let output = output.expect("kubectl runs");
+            if text(&output.stdout).contains(expected) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{script:?} in {pod} gives {output:?}");
+        }
+    }
+
     /// Reasons of events about a pod, in their order.
     fn events(&self, pod: &str) -> Vec<String> {
         let selector = format!("involvedObject.name={pod}");
@@ -150,6 +176,10 @@ impl Drop for Beside {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+fn socket() -> String {
+    std::env::var(VARIABLE).expect("a socket")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -279,12 +309,17 @@ spec:
     assert_eq!(hook.expect("the hook was run"), "stopping\n");
     site.apply(
         "{apiVersion: v1, kind: Pod, metadata: {name: ill}, spec: {terminationGracePeriodSeconds: 0,
-           containers: [{name: c, image: 'busybox:1', command: [sleep, '1000'],
-             livenessProbe: {exec: {command: ['false']}, periodSeconds: 1, failureThreshold: 1}}]}}",
+           containers: [{name: c, image: 'busybox:1',
+             command: [sh, -c, \"trap '' TERM; while true; do sleep 1; done\"],
+             livenessProbe: {exec: {command: ['false']}, periodSeconds: 1, failureThreshold: 1,
+                             terminationGracePeriodSeconds: 1}}]}}",
     );
-    site.until(&["pod", "ill"], |pod| {
+    let pod = site.until(&["pod", "ill"], |pod| {
         pod["status"]["containerStatuses"][0]["restartCount"].as_i64() >= Some(1)
     });
+    // It does not hear that it is to end, so it was ended.
+    let last = &pod["status"]["containerStatuses"][0]["lastState"]["terminated"];
+    assert_eq!((&last["exitCode"], &last["reason"]), (&137.into(), &"Error".into()), "{pod:#}");
     assert!(site.events("ill").contains(&"Unhealthy".to_owned()));
 }
 
@@ -379,18 +414,21 @@ fn kubectl_looks_into_pods() {
     assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("hello", Some(7)));
     let output = site.command(&["exec", "talks", "-c", "c", "--", "no-such-program"]).output();
     assert!(!output.expect("kubectl runs").status.success());
-    let terminal = site.kubectl(&[
-        "exec",
-        "-t",
-        "talks",
-        "-c",
-        "c",
-        "--",
-        "sh",
-        "-c",
-        "test -t 1 && echo yes",
-    ]);
-    assert_eq!(terminal.trim(), "yes");
+    // kubectl asks for a terminal only if it has one.
+    let script = format!(
+        "{} exec -it talks -c c -- sh -c 'test -t 0 && test -t 1 && echo yes'",
+        site.kubectl.display()
+    );
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", &script, "/dev/null"]).env("HOME", site.user.home.path());
+    // The terminal is there for as long as there may be input.
+    terminal.env_remove("KUBECONFIG").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut terminal = Beside(terminal.spawn().expect("script runs"));
+    let mut said = String::new();
+    let mut stdout = terminal.0.stdout.take().expect("a pipe");
+    stdout.read_to_string(&mut said).expect("it ends");
+    assert!(said.contains("yes"), "{said}");
+    drop(terminal);
 
     let mut attach = site.command(&["attach", "-i", "talks", "-c", "echo"]);
     let attach = attach.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -403,7 +441,7 @@ fn kubectl_looks_into_pods() {
     let mut follow = site.command(&["logs", "-f", "talks", "-c", "c"]);
     let mut follow = Beside(follow.stdout(Stdio::piped()).spawn().expect("kubectl runs"));
     let (_forward, port) = forward(&site, "pod/talks", 80);
-    assert!(get(port, "/").contains("Server name: talks"), "{}", get(port, "/"));
+    until_answers(port, "/", "Server name: talks");
     let mut line = String::new();
     let stdout = follow.0.stdout.take().expect("a pipe");
     std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).expect("a line");
@@ -414,7 +452,8 @@ fn kubectl_looks_into_pods() {
 fn forward(site: &Site, to: &str, port: u16) -> (Beside, u16) {
     let mut command = site.command(&["port-forward", to, &format!(":{port}")]);
     let mut child = Beside(command.stdout(Stdio::piped()).spawn().expect("kubectl runs"));
-    let stdout = child.0.stdout.take().expect("a pipe");
+    // It says more, and would end if nobody could hear it.
+    let stdout = child.0.stdout.as_mut().expect("a pipe");
     let mut line = String::new();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line).expect("a line");
     let port = line.split("127.0.0.1:").nth(1).and_then(|it| it.split(' ').next());
@@ -430,11 +469,26 @@ fn get(port: u16, path: &str) -> String {
     answer
 }
 
+/// Waits until this is answered: a container runs before its program listens.
+fn until_answers(port: u16, path: &str, expected: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let answer = get(port, path);
+        if answer.contains(expected) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{expected:?} is not in {answer:?}");
+    }
+}
+
 #[test]
 fn an_agent_that_was_killed_finds_its_containers() {
     let Some(site) = Site::new() else { return };
     site.kubectl(&["create", "deployment", "web", "--image", "nginxdemos/hello:latest"]);
     site.kubectl(&["rollout", "status", "deployment/web", "--timeout=120s"]);
+    let starts = site.user.home.path().join("shared/starts");
+    site.apply(&counted(&site));
+    site.until_ready("counted");
     let containers = |site: &Site| {
         let list = site.json(&["get", "pods"]);
         let pods = list["items"].as_array().cloned().unwrap_or_default();
@@ -447,11 +501,27 @@ fn an_agent_that_was_killed_finds_its_containers() {
     let killed = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
     assert!(killed.expect("kill runs").success());
     while site.user.json(&["clusters", "--output", "json"])[0]["running"] == true {}
-    let socket = std::env::var(VARIABLE).expect("a socket");
-    site.up(&socket);
+    site.up(&socket());
     let list = site.until(&["pods"], |list| {
         list["items"][0]["status"]["containerStatuses"][0]["ready"] == true
     });
     assert_eq!(list["items"][0]["status"]["containerStatuses"][0]["restartCount"], 0);
+    // Who answers to this has taken the pod over.
+    site.until_says("counted", "echo here", "here\n");
     assert_eq!(containers(&site), before);
+    assert_eq!(std::fs::read_to_string(starts).expect("it was started"), "started\n");
+}
+
+/// A pod that notes, in the user's `shared/starts`, each time that it is started.
+fn counted(site: &Site) -> String {
+    let shared = site.user.home.path().join("shared");
+    format!(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: counted}}, spec: {{
+           terminationGracePeriodSeconds: 1,
+           volumes: [{{name: shared, hostPath: {{path: '{}', type: DirectoryOrCreate}}}}],
+           containers: [{{name: c, image: 'busybox:1',
+             command: [sh, -c, 'echo started >> /shared/starts; exec sleep 100000'],
+             volumeMounts: [{{name: shared, mountPath: /shared}}]}}]}}}}",
+        shared.display()
+    )
 }

@@ -512,7 +512,8 @@ fn what_cannot_be_joined_is_said_at_once() {
     };
     check(&["node", "--kubeconfig", "none"], "find a cluster: ");
     check(&["scheduler", "--kubeconfig", "none"], "find a cluster: ");
-    check(&["node", "--runtime", "docker"], "use `fake` or `process`");
+    check(&["node", "--runtime", "docker"], "use `fake`, `process` or `cri=SOCKET`");
+    check(&["node", "--runtime", "cri=/no/such.sock"], "give its socket as --runtime cri=SOCKET");
     check(&["node", "--runtime", "process", "--nodes", "2"], "this is one machine");
     check(&["node", "--register-with-taints", "a=b"], "a taint is KEY[=VALUE]:EFFECT");
     check(&["node", "--node-labels", "a b=c"], "--node-labels");

@@ -37,7 +37,10 @@ impl Authority {
     pub(super) fn server(&self) -> Result<Pair> {
         let mut params = named("kube-apiserver");
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        params.subject_alt_names = vec![SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST))];
+        // The second is that of its Service, by which pods know it.
+        let addresses = [Ipv4Addr::LOCALHOST, Ipv4Addr::new(10, 0, 0, 1)];
+        params.subject_alt_names =
+            addresses.map(|address| SanType::IpAddress(IpAddr::V4(address))).into();
         for name in ["localhost", "kubernetes.default.svc"] {
             let name = name.try_into().context("name the server")?;
             params.subject_alt_names.push(SanType::DnsName(name));

@@ -7,9 +7,11 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 use tempfile::NamedTempFile;
 
-/// What a container of the second image does: shows its name, and logs who asks.
+/// What a container of the second image does: shows its name, and logs who asks. The first process
+/// of a container hears only signals that it asks for.
 const HELLO: &str = "mkdir -p /www && echo \"Server name: $(hostname)\" > /www/index.html && \
-                     cp /www/index.html /www/hello && exec httpd -f -v -p 80 -h /www";
+                     cp /www/index.html /www/hello && trap 'exit 0' TERM && \
+                     { httpd -f -v -p 80 -h /www & } && wait";
 
 /// A file as `docker save` writes it, with `busybox:1` (also as `latest`) and a stand-in for
 /// `nginxdemos/hello`.
@@ -38,9 +40,15 @@ pub(super) fn archive() -> NamedTempFile {
     archive.into_inner().expect("it is written")
 }
 
+/// A static program that is many.
+pub(super) fn busybox() -> &'static str {
+    let busybox =
+        ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|it| Path::new(it).exists());
+    busybox.expect("a busybox: `cargo xtask containerd` installs one")
+}
+
 fn layer() -> Vec<u8> {
-    let busybox = ["/bin/busybox", "/usr/bin/busybox"].iter().find(|path| Path::new(path).exists());
-    let busybox = busybox.expect("a busybox: `cargo xtask containerd` installs one");
+    let busybox = busybox();
     let names = Command::new(busybox).arg("--list").output().expect("busybox runs");
     let mut layer = tar::Builder::new(Vec::new());
     let mut file = tar::Header::new_gnu();
