@@ -23,7 +23,7 @@ pub(super) const OWN_PATH: &str = "kubewright_path";
 
 /// Ends with the process that started it, whatever ended that.
 const LEASH: [&str; 4] = ["setpriv", "--pdeathsig", "KILL", "--"];
-const NO_PROCESSES: [&str; 3] = ["--pid", "--fork", "--kill-child"];
+const OWN_PROCESSES: [&str; 3] = ["--pid", "--fork", "--kill-child"];
 /// What programs expect of any machine.
 const DEVICES: &str = "null zero full random urandom tty ptmx";
 
@@ -144,7 +144,7 @@ impl Jail {
             Owner::User => words.extend(["--user", "--map-root-user", "--mount"]),
         }
         let has_init = self.has_init(view);
-        words.extend(NO_PROCESSES.into_iter().filter(|_| has_init));
+        words.extend(OWN_PROCESSES.into_iter().filter(|_| has_init));
         let whom = self.whom(&view.whom);
         let script = script(stage, &self.others, view, &whom, has_init);
         words.extend(["--", "/bin/sh", "-c", &script, "sh"]);

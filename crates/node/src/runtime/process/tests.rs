@@ -380,3 +380,11 @@ fn a_view_is_made_of_all_file_systems_that_are_near() {
 ";
     assert_eq!(jail::others(mountinfo), ["/srv", "/tmp"]);
 }
+
+#[test]
+fn children_are_known_by_their_parents_and_theirs() {
+    assert_eq!(tree::parent("17 (a b) c) S 4 42 42 0 -1"), Some(4));
+    let all = [(1, 0), (4, 1), (17, 4), (18, 17), (5, 1), (19, 5)];
+    assert_eq!(tree::descendants(4, &all), [17, 18]);
+    assert_eq!(tree::descendants(19, &all), [0_i32; 0]);
+}
