@@ -29,8 +29,9 @@ struct Workshop {
 impl Workshop {
     fn new(name: &'static str) -> Self {
         let place = tempfile::tempdir().expect("a folder");
-        // As programs tell it that are asked where they are.
-        let folder = place.path().canonicalize().expect("it is there");
+        // As programs tell it that are asked where they are; and a project may be called after it.
+        let folder = place.path().canonicalize().expect("it is there").join("workshop");
+        fs::create_dir(&folder).expect("a folder");
         Workshop { _place: place, folder, name }
     }
 
