@@ -75,6 +75,10 @@ pub(crate) fn run(args: &Args, started: Instant) -> Result<ExitCode> {
             tale.end(&format!("{failed} of it did not happen, see above"));
             Ok(ExitCode::FAILURE)
         }
+        None if args.once => {
+            tale.end("it was interrupted, and not all of it happened");
+            Ok(ExitCode::FAILURE)
+        }
         None => Ok(ExitCode::SUCCESS),
     }
 }

@@ -352,7 +352,7 @@ fn pods_are_reached_where_they_may_listen() {
         ports: Some(vec![ContainerPort { container_port: 443, ..ContainerPort::default() }]),
         ..Container::default()
     };
-    let place = |port| (Ipv4Addr::LOCALHOST, addresses(1024).port(port)).into();
+    let place = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, addresses(1024).port(port)));
     let words = Program::Hello(80).words(place, &hello).expect("it is one of ours");
     assert_eq!(words, ["hello", "127.0.0.1:10443"]);
 }
