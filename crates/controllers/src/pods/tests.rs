@@ -95,7 +95,7 @@ fn those_that_are_cheap_or_doubled_go_before_others() {
             "other ready=01:00:00 node=b",
             "cheap ready=01:00:00 node=a2 cost=-1",
         ],
-        &["cheap", "twin", "other", "alone"],
+        &["cheap", "other", "twin", "alone"],
     );
 }
 
