@@ -810,8 +810,11 @@ The rest.
   $ kubectl create quota a --hard=pods=x
   error: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
   [1]
-  $ kubectl create quota a --hard=pods=-1,nothing=1
-  error: failed to create quota: ResourceQuota "a" is invalid: [spec.hard[nothing]: Invalid value: "nothing": must be a standard resource type or fully qualified, spec.hard[nothing]: Invalid value: "nothing": must be a standard resource for quota, spec.hard[pods]: Invalid value: "-1": must be greater than or equal to 0]
+  $ kubectl create quota a --hard=pods=-1
+  error: failed to create quota: ResourceQuota "a" is invalid: spec.hard[pods]: Invalid value: "-1": must be greater than or equal to 0
+  [1]
+  $ kubectl create quota a --hard=nothing=1
+  error: failed to create quota: ResourceQuota "a" is invalid: [spec.hard[nothing]: Invalid value: "nothing": must be a standard resource type or fully qualified, spec.hard[nothing]: Invalid value: "nothing": must be a standard resource for quota]
   [1]
   $ kubectl create quota a --hard=pods=1 --scopes=Sometimes
   error: failed to create quota: ResourceQuota "a" is invalid: spec.scopes: Invalid value: ["Sometimes"]: unsupported scope
