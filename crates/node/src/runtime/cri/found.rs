@@ -9,12 +9,7 @@ use tonic::Status;
 use super::api::{self, ContainerState, ContainerStatus};
 use super::{Cri, container, is_ready, name_of, sandbox};
 use crate::runtime::supply::uid;
-use crate::runtime::{Ended, Found, FoundContainer, Started};
-
-/// As kubelet cuts off last words, and what it takes of a log in their stead.
-const MESSAGE_BYTES_MAX: usize = 4096;
-const LOG_MESSAGE_BYTES_MAX: usize = 2048;
-const LOG_MESSAGE_LINES_MAX: usize = 80;
+use crate::runtime::{Ended, Found, FoundContainer, Started, last_words};
 
 impl Cri {
     /// What the runtime has of a pod.
@@ -67,18 +62,18 @@ impl Cri {
             (reason, _) => reason.to_owned(),
         };
         let annotation = |name| status.annotations.get(name).map(String::as_str);
-        let mut said = String::new();
+        let mut said = None;
         if annotation(container::MESSAGE_PATH).is_some_and(|path| !path.is_empty()) {
             let path = self.place.last_words(uid, &metadata.name, metadata.attempt);
-            said = beginning(&std::fs::read(path).unwrap_or_default(), MESSAGE_BYTES_MAX);
+            said = last_words::beginning(&std::fs::read(path).unwrap_or_default());
         }
         let is_from_log = annotation(container::MESSAGE_POLICY) == Some("FallbackToLogsOnError");
-        if said.is_empty() && status.exit_code != 0 && is_from_log {
+        if said.is_none() && status.exit_code != 0 && is_from_log {
             let log = self.place.log(uid, &metadata.name, metadata.attempt);
             let log = log.and_then(|log| std::fs::read(log).ok()).unwrap_or_default();
-            said = last_lines(&log);
+            said = last_words::last_lines(&log);
         }
-        let parts = [said.as_str(), status.message.as_str()];
+        let parts = [said.as_deref().unwrap_or_default(), status.message.as_str()];
         let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         Ended {
             code: status.exit_code,
@@ -97,21 +92,6 @@ pub(super) fn lost(at: Timestamp) -> Ended {
         message: Some("The container could not be located".to_owned()),
         at,
     }
-}
-
-fn beginning(bytes: &[u8], n_max: usize) -> String {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(n_max)]).into_owned()
-}
-
-/// The end of a log, without what CRI writes before each line.
-fn last_lines(log: &[u8]) -> String {
-    let lines = log.split_inclusive(|byte| *byte == b'\n');
-    let text = lines.filter_map(|line| line.splitn(4, |byte| *byte == b' ').nth(3));
-    let text: Vec<&[u8]> = text.collect();
-    let kept = &text[text.len().saturating_sub(LOG_MESSAGE_LINES_MAX)..];
-    let bytes = kept.concat();
-    let from = bytes.len().saturating_sub(LOG_MESSAGE_BYTES_MAX);
-    String::from_utf8_lossy(&bytes[from..]).into_owned()
 }
 
 pub(super) fn timestamp(nanoseconds: i64) -> Timestamp {

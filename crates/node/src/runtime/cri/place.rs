@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::Pod;
 
@@ -55,31 +55,7 @@ impl Place {
 
     /// A place in a volume, which is made if it is not there. It never leads out of the volume.
     pub(super) fn in_volume(&self, uid: &str, name: &str, path: &str) -> io::Result<PathBuf> {
-        let volume = self.volume(uid, name).canonicalize()?;
-        let leads_out = || io::Error::new(io::ErrorKind::InvalidInput, "subPath leads outside");
-        let parts = Path::new(path).components();
-        if !parts.clone().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
-            return Err(leads_out());
-        }
-        let mut place = volume.clone();
-        for part in parts {
-            place.push(part);
-            // Links are followed one at a time, so that nothing is made outside.
-            match fs::symlink_metadata(&place) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    fs::create_dir(&place)?;
-                    let like_volume = fs::metadata(&volume)?.permissions();
-                    fs::set_permissions(&place, like_volume)?;
-                }
-                Err(error) => return Err(error),
-                Ok(_) => {}
-            }
-            place = place.canonicalize()?;
-            if !place.starts_with(&volume) {
-                return Err(leads_out());
-            }
-        }
-        Ok(place)
+        crate::volume::within(&self.volume(uid, name), path)
     }
 
     /// A file of host names.
