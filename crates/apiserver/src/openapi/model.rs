@@ -163,7 +163,7 @@ fn is_discovery(ty: &Type) -> bool {
 fn text(model: &str, field: &Field) -> Option<String> {
     let mut text = match describe::of_field(model, field.json) {
         Some(text) => text.to_owned(),
-        None if field.json == "items" && model.ends_with("List") => "The objects.".to_owned(),
+        None if field.json == "items" => format!("List of {}", plural(listed(model)?)?),
         None => return None,
     };
     if !field.enum_values.is_empty() && !matches!(field.ty, Ty::List(_) | Ty::Map(_)) {
@@ -173,6 +173,16 @@ fn text(model: &str, field: &Field) -> Option<String> {
         }
     }
     Some(text)
+}
+
+/// The kind that lists of this type hold: `Pod` for `io.k8s.api.core.v1.PodList`.
+fn listed(model: &str) -> Option<&str> {
+    model.rsplit('.').next()?.strip_suffix("List")
+}
+
+fn plural(kind: &str) -> Option<&'static str> {
+    let mut resources = builtin::versions().iter().flat_map(|version| &version.resources);
+    resources.find(|resource| resource.kind == kind).map(|resource| resource.name)
 }
 
 /// The kinds that a type is: itself, and for those that travel in every version, these too.

@@ -330,6 +330,22 @@ async fn openapi_v2_is_one_cached_document(cx: Context) -> Result<()> {
     same("swagger", &document["swagger"], json!("2.0"))?;
     let pod = &document["definitions"]["io.k8s.api.core.v1.Pod"]["x-kubernetes-group-version-kind"];
     same("kinds", pod, json!([{ "group": "", "kind": "Pod", "version": "v1" }]))?;
+    let services = &document["definitions"]["io.k8s.api.core.v1.ServiceList"];
+    same(
+        "description",
+        &services["properties"]["items"]["description"],
+        json!("List of services"),
+    )?;
+    for (name, words) in [
+        ("fieldSelector", "the list of returned objects by their fields"),
+        ("labelSelector", "the list of returned objects by their labels"),
+        ("watch", "Watch for changes to the described resources"),
+    ] {
+        let parameters = document["parameters"].as_object().into_iter().flatten();
+        let told = parameters.filter(|(_, parameter)| parameter["name"] == name);
+        let mut told = told.map(|(_, parameter)| text(parameter, "/description"));
+        ensure!(told.any(|told| told.contains(words)), "{name}: {words:?} is not said");
+    }
     // Another scenario's definition may change the document between two questions.
     let again = async || -> Result<(u16, u16)> {
         let etag = cx.send(Request::get("/openapi/v2")).await?.header("etag").to_owned();

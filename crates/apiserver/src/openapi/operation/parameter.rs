@@ -55,10 +55,16 @@ const PROPAGATION_POLICY: Known = (
 );
 const CONTINUE: Known =
     ("continue", "string", "The token of an earlier, limited list, to get what comes next.");
-const FIELD_SELECTOR: Known =
-    ("fieldSelector", "string", "Only objects whose fields are so. Defaults to everything.");
-const LABEL_SELECTOR: Known =
-    ("labelSelector", "string", "Only objects whose labels are so. Defaults to everything.");
+const FIELD_SELECTOR: Known = (
+    "fieldSelector",
+    "string",
+    "Restricts the list of returned objects by their fields. Defaults to everything.",
+);
+const LABEL_SELECTOR: Known = (
+    "labelSelector",
+    "string",
+    "Restricts the list of returned objects by their labels. Defaults to everything.",
+);
 const LIMIT: Known = (
     "limit",
     "integer",
@@ -89,7 +95,7 @@ const ALLOW_WATCH_BOOKMARKS: Known = (
     "A watch may send bookmarks, which say how far it has come.",
 );
 const WATCH: Known =
-    ("watch", "boolean", "Changes as they happen, as a stream of events, instead of a list.");
+    ("watch", "boolean", "Watch for changes to the described resources, instead of a list.");
 const FORCE: Known =
     ("force", "boolean", "Apply takes over fields that others own, instead of a conflict.");
 
