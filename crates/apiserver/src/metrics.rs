@@ -111,6 +111,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) store: &'a Store,
     pub(crate) catalog: &'a Catalog,
     pub(crate) audit: Option<&'a audit::Log>,
+    pub(crate) version: &'a str,
 }
 
 /// A request that is being answered; counted until dropped.
@@ -314,9 +315,9 @@ impl Metrics {
         self.write_authentication(&mut page);
         self.write_authorization(&mut page);
         self.write_writes(&mut page, &objects);
-        write_build(&mut page);
+        write_build(&mut page, scene.version);
         process::write(&mut page);
-        write_version(&mut page);
+        write_version(&mut page, scene.version);
         page.finish()
     }
 
@@ -807,7 +808,7 @@ fn write_audit(page: &mut Page, log: Option<&audit::Log>) {
     page.sample(&[], 0.0);
 }
 
-fn write_build(page: &mut Page) {
+fn write_build(page: &mut Page, reported: &str) {
     page.family(
         "kubernetes_build_info",
         Kind::Gauge,
@@ -815,7 +816,7 @@ fn write_build(page: &mut Page) {
          commit, git tree state, build date, Go version, and compiler from which Kubernetes was \
          built, and platform on which it is running.",
     );
-    let version = version::version();
+    let version = version::version(reported);
     let text = |field: &str| version[field].as_str().unwrap_or_default();
     page.sample(
         &[
@@ -833,14 +834,14 @@ fn write_build(page: &mut Page) {
     );
 }
 
-fn write_version(page: &mut Page) {
+fn write_version(page: &mut Page, reported: &str) {
     page.family(
         "version_info",
         Kind::Gauge,
         "[ALPHA] Provides the compatibility version info of the component. The component label is \
          the name of the component, usually kube, but is relevant for aggregated-apiservers.",
     );
-    let version = version::version();
+    let version = version::version(reported);
     let text = |field: &str| version[field].as_str().unwrap_or_default();
     let emulation = format!("{}.{}", text("emulationMajor"), text("emulationMinor"));
     let least = format!("{}.{}", text("minCompatibilityMajor"), text("minCompatibilityMinor"));

@@ -96,6 +96,8 @@ pub struct Settings {
     pub companions: Vec<&'static str>,
     /// Who has a say about writes.
     pub admission: PluginSet,
+    /// Which version this is, to those who ask.
+    pub version: String,
 }
 
 pub(crate) struct Inner {
@@ -118,6 +120,7 @@ pub(crate) struct Inner {
     pub(crate) shutdown: CancellationToken,
     pub(crate) audit: Option<audit::Log>,
     pub(crate) companions: Vec<&'static str>,
+    pub(crate) version: String,
 }
 
 /// A request that its user may make. Only [`Inner::permit`] makes one.
@@ -158,6 +161,7 @@ impl Server {
             shutdown: settings.shutdown,
             audit: settings.audit,
             companions: settings.companions,
+            version: settings.version,
             authorizer: Arc::clone(&authenticator.authorizer),
             admission: Admission::new(
                 store.clone(),

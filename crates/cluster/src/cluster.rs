@@ -26,6 +26,7 @@ use kubewright_apiserver::genesis;
 use kubewright_apiserver::index::{self, Store};
 use kubewright_apiserver::server::{Server, Settings};
 use kubewright_apiserver::user::User;
+use kubewright_apiserver::version::GIT_VERSION;
 use kubewright_controllers as controllers;
 use kubewright_store::{BackupError, Revision, Unavailable, embedded, etcd};
 use tokio::net::TcpListener;
@@ -78,6 +79,8 @@ pub struct Terms {
     pub node_ports: RangeInclusive<u16>,
     /// Where others reach the server, if not where it listens.
     pub advertised: Option<IpAddr>,
+    /// Which version the server says it is.
+    pub version: String,
     /// How nodes are reached, but for [`Credentials::kubelet_client`].
     pub kubelets: connect::Access,
 }
@@ -403,6 +406,7 @@ fn server(
         service_cidrs: terms.service_cidrs,
         node_ports: terms.node_ports,
         admission: terms.admission,
+        version: terms.version,
         shutdown: shutdown.clone(),
         audit,
         identity,
@@ -472,6 +476,7 @@ impl Default for Terms {
             service_cidrs: vec![SERVICE_CIDR.to_owned()],
             node_ports: NODE_PORTS,
             advertised: None,
+            version: GIT_VERSION.to_owned(),
             kubelets: connect::Access {
                 // As kubeadm has it. Names of nodes need not be known to this machine.
                 address_types: ["InternalIP", "ExternalIP", "Hostname"].map(str::to_owned).into(),

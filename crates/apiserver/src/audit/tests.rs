@@ -161,6 +161,7 @@ async fn server(store: Store, log: Log) -> Server {
         kubelets: Default::default(),
         companions: Vec::new(),
         admission: crate::admission::PluginSet::default(),
+        version: crate::version::GIT_VERSION.to_owned(),
     });
     let settings = genesis::Settings {
         now: Timestamp::from_second(1_700_000_000).expect("a time"),

@@ -100,7 +100,7 @@ impl Inner {
         }
         let catalog = self.shelf.catalog();
         let whole = |response: Response<Bytes>| response.map(Body::from);
-        if let Some(answer) = version::answer(question) {
+        if let Some(answer) = version::answer(&self.version, question) {
             return answer.map(whole);
         }
         if question.path() == metrics::PATH {
@@ -108,6 +108,7 @@ impl Inner {
                 store: &self.store,
                 catalog: &catalog,
                 audit: self.audit.as_ref(),
+                version: &self.version,
             };
             return Ok(whole(self.metrics.answer(&scene)));
         }

@@ -41,6 +41,7 @@ pub(crate) fn server_with(kubelets: connect::Access) -> Server {
         kubelets,
         companions: Vec::new(),
         admission: crate::admission::PluginSet::default(),
+        version: crate::version::GIT_VERSION.to_owned(),
     })
 }
 

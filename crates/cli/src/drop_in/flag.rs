@@ -22,6 +22,8 @@ pub(crate) struct Flag {
 pub(crate) enum Takes {
     /// Nothing, or `=true` or `=false`.
     Switch,
+    /// Nothing, which says `true`, or a value after `=`.
+    Attached(&'static str),
     /// A value, of which the last counts; the word says what it is.
     One(&'static str),
     /// Values that commas separate, or that are given one by one.
@@ -132,7 +134,7 @@ pub(crate) fn parse(
         };
         let value = match (value, flag.takes) {
             (Some(value), _) => value,
-            (None, Takes::Switch) => "true".to_owned(),
+            (None, Takes::Switch | Takes::Attached(_)) => "true".to_owned(),
             (None, _) => args.next().ok_or_else(|| {
                 let dashes = if dialect == Dialect::Pflag { "--" } else { "-" };
                 FlagError::NoValue(format!("{dashes}{name}"))
@@ -202,7 +204,7 @@ impl Given {
                 }
                 *values = vec![value];
             }
-            Takes::One(_) => *values = vec![value],
+            Takes::One(_) | Takes::Attached(_) => *values = vec![value],
             Takes::List(_) => {
                 let items = value.split(',').filter(|item| !item.is_empty());
                 values.extend(items.map(str::to_owned));
@@ -291,7 +293,10 @@ pub(crate) fn help(table: &[Flag]) -> String {
         for flag in table.iter().filter(alike) {
             let word = match flag.takes {
                 Takes::Switch => "",
-                Takes::One(word) | Takes::List(word) | Takes::Each(word) => word,
+                Takes::Attached(word)
+                | Takes::One(word)
+                | Takes::List(word)
+                | Takes::Each(word) => word,
             };
             let name = format!("--{} {word}", flag.name);
             let line = format!("      {name:<50} {}", flag.help);
@@ -303,7 +308,7 @@ pub(crate) fn help(table: &[Flag]) -> String {
 }
 
 /// Go's `strconv.ParseBool`.
-fn boolean(text: &str) -> Option<bool> {
+pub(crate) fn boolean(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),
         "0" | "f" | "F" | "FALSE" | "false" | "False" => Some(false),

@@ -13,12 +13,12 @@ use kubewright_apiserver::connect;
 use kubewright_cluster::drop_in::apiserver::{self, Limits, Mode, Options, PluginSet};
 use kubewright_cluster::{FrontProxy, Names, Terms, audit, etcd};
 
-use super::flag::{self, Dialect, FlagError, Given};
+use super::flag::{self, Dialect, FlagError, Given, boolean};
 use crate::up;
 use table::TABLE;
 
 /// What upstream's answers to `--version`, so that nobody takes it for another version.
-const VERSION: &str = "Kubernetes v1.36.4";
+const VERSION: &str = "v1.36.4";
 /// Says which controllers run, where no flag does.
 const CONTROLLERS: &str = "KUBEWRIGHT_CONTROLLERS";
 const LETTERS: [(char, &str); 2] = [('v', "v"), ('h', "help")];
@@ -34,14 +34,20 @@ pub(super) fn run(args: Vec<String>) -> ExitCode {
         print!("{INTRODUCTION}{}", flag::help(TABLE));
         return ExitCode::SUCCESS;
     }
-    if given.has("version") {
-        say!("{VERSION}");
-        return ExitCode::SUCCESS;
+    match given.text("version") {
+        Some("raw") => return print_version(),
+        Some(text) if boolean(text) == Some(true) => return print_version(),
+        _ => {}
     }
     match options(&given).and_then(|options| serve(&given, options)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
+}
+
+fn print_version() -> ExitCode {
+    say!("Kubernetes {VERSION}");
+    ExitCode::SUCCESS
 }
 
 const INTRODUCTION: &str = "\
@@ -207,7 +213,50 @@ fn terms(given: &Given) -> Result<Terms> {
     if let Some(range) = given.text("service-node-port-range") {
         terms.node_ports = ports(range)?;
     }
+    if let Some(version) = reported(given)? {
+        terms.version = version;
+    }
     Ok(terms)
+}
+
+/// What the server is told to say of its version: the release that it behaves as, with a suffix.
+fn reported(given: &Given) -> Result<Option<String>, FlagError> {
+    let Some(text) = given.text("version").filter(|text| boolean(text) != Some(false)) else {
+        return Ok(None);
+    };
+    let wrong = |why| Err(flag::invalid(Dialect::Pflag, "version", text, why));
+    if !text.starts_with('v') {
+        return wrong(format!("strconv.ParseBool: parsing {text:?}: invalid syntax"));
+    }
+    let suffix = text.strip_prefix(VERSION);
+    let Some(suffix) = suffix.filter(|rest| rest.is_empty() || rest.starts_with(['-', '+'])) else {
+        return wrong(format!(
+            "version {text:?} must match major/minor/patch of default version {VERSION:?}"
+        ));
+    };
+    if !is_version_suffix(suffix) {
+        return wrong(format!(
+            "could not parse pre-release/metadata ({suffix}) in version {text:?}"
+        ));
+    }
+    Ok(Some(text.to_owned()))
+}
+
+/// `-rc.1+build`, or either, or neither.
+fn is_version_suffix(text: &str) -> bool {
+    let is_list = |text: &str| {
+        let is_word = |word: &str| {
+            !word.is_empty()
+                && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        };
+        text.split('.').all(is_word)
+    };
+    let (release, build) = match text.split_once('+') {
+        Some((release, build)) => (release, Some(build)),
+        None => (text, None),
+    };
+    let is_release = release.is_empty() || release.strip_prefix('-').is_some_and(is_list);
+    is_release && build.is_none_or(is_list)
 }
 
 fn modes(given: &Given) -> Result<Vec<Mode>> {

@@ -238,6 +238,32 @@ fn programs_tell_their_flags_and_refuse_others() {
         1,
         "Error: --secure-port 0 must be between 1 and 65535, inclusive.",
     );
+    check(
+        "kube-apiserver",
+        &with(&["--version=v1.35.0"]),
+        1,
+        "Error: invalid argument \"v1.35.0\" for \"--version\" flag: version \"v1.35.0\" must match \
+         major/minor/patch of default version \"v1.36.4\"\n",
+    );
+    check(
+        "kube-apiserver",
+        &with(&["--version=v1.36.4-"]),
+        1,
+        "Error: invalid argument \"v1.36.4-\" for \"--version\" flag: could not parse \
+         pre-release/metadata (-) in version \"v1.36.4-\"\n",
+    );
+}
+
+#[tokio::test]
+async fn a_server_reports_the_version_that_it_is_told() {
+    let bench = Bench::new();
+    let keys = Keys::new(bench.dir.path());
+    let port = free_port();
+    let _etcd = bench.etcd(port).await;
+    let url = format!("http://127.0.0.1:{port}");
+    let (_apiserver, access) = bench.apiserver(&url, &keys, &["--version=v1.36.4-custom"]).await;
+    let version = access.client().await.get("/version").await;
+    assert_eq!(version["gitVersion"], "v1.36.4-custom");
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ const TABLE: &[Flag] = &[
     flag("wait", Takes::One("duration"), Effect::Heeded, ""),
     flag("gates", Takes::One("string"), Effect::Ignored("they are open"), ""),
     flag("secret", Takes::One("string"), Effect::Refused("keep it"), ""),
+    flag("mark", Takes::Attached("mark"), Effect::Heeded, ""),
     flag("v", Takes::One("Level"), Effect::Heeded, ""),
     flag("idle", Takes::One("string"), Effect::Idle, ""),
 ];
@@ -42,6 +43,8 @@ fn flags_are_read_as_kube_apiserver_reads_them() {
     check("-v=4 -- --port", "v=4 --port");
     check("--gates A=true", "gates=A=true --gates makes no difference here: they are open");
     check("--secret=", "secret=");
+    check("--mark x", "mark=true x");
+    check("--mark=x", "mark=x");
 }
 
 #[test]

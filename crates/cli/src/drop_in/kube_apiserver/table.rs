@@ -577,7 +577,12 @@ pub(super) const TABLE: &[Flag] = &[
     ),
     flag("tracing-config-file", Takes::One("string"), Effect::Refused("there are no traces"), ""),
     flag("v", Takes::One("Level"), Effect::Heeded, "How much is logged; from 3 on, each request."),
-    flag("version", Takes::Switch, Effect::Heeded, "Print the version of the API."),
+    flag(
+        "version",
+        Takes::Attached("version"),
+        Effect::Heeded,
+        "Print the version of the API; --version=v1.36.4... is what the server reports instead.",
+    ),
     flag("vmodule", Takes::One("pattern"), Effect::Idle, ""),
     flag("watch-cache", Takes::Switch, Effect::Idle, ""),
     flag("watch-cache-sizes", Takes::List("strings"), Effect::Idle, ""),
