@@ -81,7 +81,7 @@ fn write<I>(path: &Path, snapshot: &Snapshot<I>) -> io::Result<()> {
     out.put(&(everything.len() as u64).to_be_bytes())?;
     for rev in everything.iter() {
         out.put_part(rev.key.as_str().as_bytes())?;
-        out.put_part(&embedded::encode(rev.revision, rev.created, rev.deadline, &rev.value))?;
+        out.put_part(&embedded::encode(rev.head(), &rev.value))?;
     }
     let checksum = out.hash.digest();
     out.put(&checksum.to_be_bytes())?;

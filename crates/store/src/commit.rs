@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use crate::engine::{Batch, Engine, Record};
+use crate::engine::{Batch, Engine, Head, Laid, Record};
 use crate::image::{Changed, Image, Snapshot};
 use crate::sorted::Position;
 use crate::write::{Action, Conflicts, Draft, Rejected, Written};
@@ -17,6 +18,8 @@ use crate::{Durability, Key, Rev, Revision, Unavailable};
 
 pub(crate) use group::GroupWriter;
 pub(crate) use transaction::{Job, Reply, Transaction};
+
+use transaction::Own;
 
 /// How many numbers one write of the ceiling allows.
 const CEILING_STEP: i64 = 1 << 16;
@@ -59,6 +62,8 @@ struct Pending<I> {
 /// What a key holds after the change `as_of`.
 struct Held<I> {
     rev: Option<Arc<Rev<I>>>,
+    /// Of `rev`.
+    record: Bytes,
     as_of: Revision,
 }
 
@@ -161,30 +166,32 @@ impl<I: Send + Sync + 'static, E: Engine> Committer<I, E> {
         }
         self.last = self.last.next();
         let revision = self.last;
-        let (current, durability) = match action {
+        let (current, record, durability) = match action {
             Action::Put { value, extracted, ttl, durability } => {
                 let created = found.as_ref().map_or(revision, |found| found.created);
                 let deadline = ttl.map(|ttl| now.saturating_add(ttl));
-                let rev = Rev::new(key.clone(), revision, created, value, deadline, extracted);
-                (Some(Arc::new(rev)), durability)
+                let head = Head { revision, created, deadline };
+                let Laid { value, record } = E::lay_out(head, value);
+                let rev = Rev::new(key.clone(), head, value, extracted);
+                (Some(Arc::new(rev)), record, durability)
             }
-            Action::Delete { durability } => (None, durability),
+            Action::Delete { durability } => (None, Bytes::new(), durability),
         };
         pending.sync |= durability == Durability::Synced;
-        pending.change(key, revision, current.clone(), near);
+        pending.change(key, revision, current.clone(), record, near);
         pending.answers.push((answer, Ok(Written { revision, current, previous: found })));
     }
 
     fn transact(&mut self, job: Job<I>, visible: &Snapshot<I>, pending: &mut Pending<I>) {
         let revision = self.last.next();
-        let mut transaction = Transaction::new(visible, &pending.by_key, revision);
+        let mut transaction = Transaction::new(visible, &pending.by_key, revision, E::lay_out);
         let reply = job(&mut transaction);
         let (changes, sync) = transaction.into_changes();
         if !changes.is_empty() {
             self.last = revision;
         }
-        for (key, current) in changes {
-            pending.change(key, revision, current, None);
+        for (key, Own { rev, record }) in changes {
+            pending.change(key, revision, rev, record, None);
         }
         pending.sync |= sync;
         pending.replies.push((reply, self.last));
@@ -200,14 +207,8 @@ impl<I: Send + Sync + 'static, E: Engine> Committer<I, E> {
         let records = pending
             .by_key
             .iter()
-            .map(|(key, held)| match &held.rev {
-                Some(rev) => Record::Put {
-                    key: key.clone(),
-                    revision: rev.revision,
-                    created: rev.created,
-                    deadline: rev.deadline,
-                    value: rev.value.clone(),
-                },
+            .map(|(key, held)| match held.rev {
+                Some(_) => Record::Put { key: key.clone(), record: held.record.clone() },
                 None => Record::Delete { key: key.clone() },
             })
             .collect();
@@ -231,9 +232,10 @@ impl<I> Pending<I> {
         key: Key,
         revision: Revision,
         current: Option<Arc<Rev<I>>>,
+        record: Bytes,
         near: Option<Position>,
     ) {
-        let held = Held { rev: current.clone(), as_of: revision };
+        let held = Held { rev: current.clone(), record, as_of: revision };
         self.by_key.insert(key.clone(), held);
         self.changes.push(Changed { key, revision, current, near });
     }

@@ -12,11 +12,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use tempfile::TempDir;
 
 use crate::commit::GroupWriter;
-use crate::engine::{Batch, Engine, EngineError, Record};
+use crate::engine::{Batch, Engine, EngineError, Head, Laid, Record};
 use crate::history::Floor;
 use crate::image::{Image, Stored};
 use crate::{Config, Revision, Store};
@@ -170,11 +171,9 @@ impl Disk {
         let mut fjall = self.database.batch().durability(Some(mode));
         for record in records {
             match record {
-                Record::Put { key, revision, created, deadline, value } => fjall.insert(
-                    &self.keyspace,
-                    layout::object_key(key.as_str()),
-                    encode(revision, created, deadline, &value),
-                ),
+                Record::Put { key, record } => {
+                    fjall.insert(&self.keyspace, layout::object_key(key.as_str()), record);
+                }
                 Record::Delete { key } => {
                     fjall.remove(&self.keyspace, layout::object_key(key.as_str()));
                 }
@@ -198,6 +197,13 @@ impl Engine for Disk {
             self.synced = revision;
         }
         Ok(())
+    }
+
+    /// fjall has the record in memory until it is in a table, and the image has the value as long as
+    /// it is current: together they hold it once.
+    fn lay_out(head: Head, value: Bytes) -> Laid {
+        let record = Bytes::from(encode(head, &value));
+        Laid { value: record.slice(layout::RECORD_HEAD..), record }
     }
 
     fn close(&mut self, revision: Revision) -> Result<(), EngineError> {
@@ -277,11 +283,8 @@ fn fill(
     for stored in stored.chunks(BATCH) {
         let mut batch = database.batch().durability(None);
         for Stored { key, revision, created, deadline, value } in stored {
-            batch.insert(
-                &keyspace,
-                layout::object_key(key.as_str()),
-                encode(*revision, *created, *deadline, value),
-            );
+            let head = Head { revision: *revision, created: *created, deadline: *deadline };
+            batch.insert(&keyspace, layout::object_key(key.as_str()), encode(head, value));
         }
         batch.commit().map_err(failed)?;
     }

@@ -14,6 +14,10 @@ pub(crate) trait Engine: Send + 'static {
     /// survives loss of power. After an error nothing more will be asked of it but to be dropped.
     fn commit(&mut self, batch: Batch) -> Result<(), EngineError>;
 
+    /// What is to be written of a value, and what readers are to hold of it. An engine that has what
+    /// it wrote in memory for a while lets both be the same bytes.
+    fn lay_out(head: Head, value: Bytes) -> Laid;
+
     /// Makes everything durable and notes that `revision` was the last number used.
     fn close(&mut self, revision: Revision) -> Result<(), EngineError>;
 }
@@ -32,14 +36,27 @@ pub(crate) struct Batch {
 pub(crate) enum Record {
     Put {
         key: Key,
-        revision: Revision,
-        created: Revision,
-        deadline: Option<Duration>,
-        value: Bytes,
+        /// As [`Engine::lay_out`] made it.
+        record: Bytes,
     },
     Delete {
         key: Key,
     },
+}
+
+/// What is known of a value besides its key.
+#[derive(Clone, Copy)]
+pub(crate) struct Head {
+    pub(crate) revision: Revision,
+    pub(crate) created: Revision,
+    pub(crate) deadline: Option<Duration>,
+}
+
+pub(crate) struct Laid {
+    /// For readers.
+    pub(crate) value: Bytes,
+    /// To be written.
+    pub(crate) record: Bytes,
 }
 
 pub(crate) type EngineError = Arc<dyn Error + Send + Sync>;

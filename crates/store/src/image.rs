@@ -14,6 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::watch;
 
+use crate::engine::Head;
 use crate::expiry::Deadlines;
 use crate::history::{Floor, Resource};
 use crate::sorted::{Position, Slice, Sorted};
@@ -386,7 +387,7 @@ fn load<I: Send + Sync>(extract: fn(&Key, &Bytes) -> I, mut stored: Vec<Stored>)
     stored.sort_unstable_by(|a, b| a.key.cmp(&b.key));
     let rev = |Stored { key, revision, created, deadline, value }: Stored| {
         let extracted = extract(&key, &value);
-        Arc::new(Rev::new(key, revision, created, value, deadline, extracted))
+        Arc::new(Rev::new(key, Head { revision, created, deadline }, value, extracted))
     };
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let share = stored.len().div_ceil(cores).max(SHARE_MIN);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::Key;
+use crate::engine::Head;
 
 /// The global number of a change; `resourceVersion` in the API. An empty store is at
 /// [`Revision::FIRST`], and the first change is the one after it, as in etcd.
@@ -75,14 +76,8 @@ impl Revision {
 }
 
 impl<I> Rev<I> {
-    pub(crate) fn new(
-        key: Key,
-        revision: Revision,
-        created: Revision,
-        value: Bytes,
-        deadline: Option<Duration>,
-        extracted: I,
-    ) -> Self {
+    pub(crate) fn new(key: Key, head: Head, value: Bytes, extracted: I) -> Self {
+        let Head { revision, created, deadline } = head;
         let renderings = Renderings::default();
         Self { key, revision, created, value, deadline, extracted, renderings }
     }
@@ -91,7 +86,11 @@ impl<I> Rev<I> {
     /// more than one form. No store has it.
     #[must_use]
     pub fn with_value(&self, value: Bytes, extracted: I) -> Self {
-        Self::new(self.key.clone(), self.revision, self.created, value, self.deadline, extracted)
+        Self::new(self.key.clone(), self.head(), value, extracted)
+    }
+
+    pub(crate) fn head(&self) -> Head {
+        Head { revision: self.revision, created: self.created, deadline: self.deadline }
     }
 
     /// The value in another form: made by `render` the first time, kept with the revision.

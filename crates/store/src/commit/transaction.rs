@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::Held;
+use crate::engine::{Head, Laid};
 use crate::image::Snapshot;
 use crate::{Key, Rev, Revision, Unavailable};
 
@@ -18,8 +19,16 @@ pub(crate) type Job<I> = Box<dyn FnOnce(&mut Transaction<'_, I>) -> Reply + Send
 /// Called when what the job saw and did is visible, with the revision it is visible at.
 pub(crate) type Reply = Box<dyn FnOnce(Result<Revision, Unavailable>) + Send>;
 
-/// What keys become; none for those that go.
-type Changes<I> = BTreeMap<Key, Option<Arc<Rev<I>>>>;
+/// What keys become.
+type Changes<I> = BTreeMap<Key, Own<I>>;
+
+/// What a key becomes.
+pub(super) struct Own<I> {
+    /// None if it goes.
+    pub(super) rev: Option<Arc<Rev<I>>>,
+    /// Of `rev`.
+    pub(super) record: Bytes,
+}
 
 /// All keys as a job sees them, its own changes included.
 pub(crate) struct Transaction<'a, I> {
@@ -28,6 +37,8 @@ pub(crate) struct Transaction<'a, I> {
     own: Changes<I>,
     /// What changes get.
     revision: Revision,
+    /// As [`Engine::lay_out`](crate::engine::Engine::lay_out) does.
+    lay_out: fn(Head, Bytes) -> Laid,
     sync: bool,
 }
 
@@ -36,8 +47,9 @@ impl<'a, I> Transaction<'a, I> {
         visible: &'a Snapshot<I>,
         pending: &'a HashMap<Key, Held<I>>,
         revision: Revision,
+        lay_out: fn(Head, Bytes) -> Laid,
     ) -> Self {
-        Self { visible, pending, own: BTreeMap::new(), revision, sync: false }
+        Self { visible, pending, own: BTreeMap::new(), revision, lay_out, sync: false }
     }
 
     pub(super) fn into_changes(self) -> (Changes<I>, bool) {
@@ -46,7 +58,7 @@ impl<'a, I> Transaction<'a, I> {
 
     pub(crate) fn get(&self, key: &str) -> Option<&Arc<Rev<I>>> {
         match self.own.get(key) {
-            Some(own) => own.as_ref(),
+            Some(own) => own.rev.as_ref(),
             None => self.before(key),
         }
     }
@@ -65,7 +77,7 @@ impl<'a, I> Transaction<'a, I> {
         let mut found: BTreeMap<&str, &Arc<Rev<I>>> =
             visible.iter().map(|rev| (rev.key.as_str(), rev)).collect();
         let pending = self.pending.iter().map(|(key, held)| (key, held.rev.as_ref()));
-        let own = self.own.iter().map(|(key, rev)| (key, rev.as_ref()));
+        let own = self.changes();
         for (key, rev) in pending.chain(own) {
             let bytes = key.as_str().as_bytes();
             if bytes < start || end.is_some_and(|end| bytes >= end) {
@@ -81,17 +93,19 @@ impl<'a, I> Transaction<'a, I> {
 
     pub(crate) fn put(&mut self, key: &Key, value: Bytes, extracted: I) {
         let created = self.get(key.as_str()).map_or(self.revision, |rev| rev.created);
-        let rev = Rev::new(key.clone(), self.revision, created, value, None, extracted);
-        self.own.insert(key.clone(), Some(Arc::new(rev)));
+        let head = Head { revision: self.revision, created, deadline: None };
+        let Laid { value, record } = (self.lay_out)(head, value);
+        let rev = Some(Arc::new(Rev::new(key.clone(), head, value, extracted)));
+        self.own.insert(key.clone(), Own { rev, record });
     }
 
     pub(crate) fn delete(&mut self, key: &Key) {
-        self.own.insert(key.clone(), None);
+        self.own.insert(key.clone(), Own { rev: None, record: Bytes::new() });
     }
 
     /// What this transaction has made of keys so far.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (&Key, Option<&Arc<Rev<I>>>)> {
-        self.own.iter().map(|(key, rev)| (key, rev.as_ref()))
+        self.own.iter().map(|(key, own)| (key, own.rev.as_ref()))
     }
 
     /// Changes nothing after all.

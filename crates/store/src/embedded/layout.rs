@@ -11,6 +11,7 @@ use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{OpenError, io_error};
+use crate::engine::Head;
 use crate::image::Stored;
 use crate::{Key, Revision};
 
@@ -29,7 +30,7 @@ const HEADER_TEXT: &str = "kubewright store, layout ";
 const LOCK: &str = "lock";
 const DATA: &str = "data";
 const NEW_HEADER: &str = "header.new";
-const RECORD_HEAD: usize = 24;
+pub(crate) const RECORD_HEAD: usize = 24;
 /// Whatever the file system's own are.
 const BLOCK_BYTES: u64 = 512;
 
@@ -81,12 +82,8 @@ pub(crate) fn object_key(key: &str) -> Vec<u8> {
     bytes
 }
 
-pub(crate) fn encode(
-    revision: Revision,
-    created: Revision,
-    deadline: Option<Duration>,
-    value: &[u8],
-) -> Vec<u8> {
+pub(crate) fn encode(head: Head, value: &[u8]) -> Vec<u8> {
+    let Head { revision, created, deadline } = head;
     let deadline = deadline.map_or(0, |deadline| {
         // Zero says "none", and nobody sets a deadline in 1970.
         u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX).max(1)

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{LAYOUT, OpenError, begin_after, check, last_used, layout};
+use super::{Disk, LAYOUT, MEMTABLE_BYTES, OpenError, begin_after, check, last_used, layout};
+use crate::engine::{Batch, Engine as _, Head, Laid, Record};
 use crate::{
     At, Config, Expect, Key, Put, Query, RestoreError, Revision, Start, Store, WatchError, restore,
 };
@@ -28,6 +29,20 @@ async fn everything_is_there_after_a_restart() {
     let store = open(dir.path());
     assert_eq!(contents(&store), before);
     assert_eq!(store.get("/events/e").unwrap().deadline, Some(Duration::from_secs(60)));
+}
+
+#[test]
+fn a_value_is_in_memory_once_while_it_is_in_no_table() {
+    let dir = TempDir::new().unwrap();
+    let (mut disk, _) = Disk::open(dir.path(), MEMTABLE_BYTES).unwrap();
+    let revision = Revision::new(2);
+    let head = Head { revision, created: revision, deadline: None };
+    let Laid { value, record } = Disk::lay_out(head, "value".into());
+    let records = vec![Record::Put { key: Key::from("/pods/a"), record }];
+    disk.commit(Batch { records, revision, ceiling: revision, sync: true }).unwrap();
+
+    let held = disk.keyspace.get(layout::object_key("/pods/a")).unwrap().unwrap();
+    assert_eq!(held[layout::RECORD_HEAD..].as_ptr(), value.as_ptr());
 }
 
 #[tokio::test]

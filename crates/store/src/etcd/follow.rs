@@ -16,6 +16,7 @@ use super::wire::{
     Event, KeyValue, RangeRequest, WatchCreateRequest, WatchProgressRequest, WatchRequest, event,
     prefix_end,
 };
+use crate::engine::Head;
 use crate::image::{Changed, Image, Stored};
 use crate::{Key, Rev, Revision};
 
@@ -177,7 +178,8 @@ pub(super) fn rev<I>(kv: KeyValue, extract: fn(&Key, &Bytes) -> I) -> Option<Arc
     let value = Bytes::from(kv.value);
     let extracted = extract(&key, &value);
     let (revision, created) = (Revision::new(kv.mod_revision), Revision::new(kv.create_revision));
-    Some(Arc::new(Rev::new(key, revision, created, value, None, extracted)))
+    let head = Head { revision, created, deadline: None };
+    Some(Arc::new(Rev::new(key, head, value, extracted)))
 }
 
 fn changed<I>(event: Event, extract: fn(&Key, &Bytes) -> I) -> Option<Changed<I>> {

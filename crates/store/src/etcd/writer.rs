@@ -17,6 +17,7 @@ use super::follow::rev;
 use super::freshness::Freshness;
 use super::lease::Leases;
 use super::transaction::{Act, Outcome, outcome, request};
+use crate::engine::Head;
 use crate::image::Image;
 use crate::write::{Action, Conflicts, Draft, Rejected, Writer, Written};
 use crate::{Event, Expect, Key, Rev, Revision, Unavailable};
@@ -149,7 +150,8 @@ impl<I: Send + Sync + 'static> EtcdWriter<I> {
             return Written { revision, current: Some(Arc::clone(current)), previous: None };
         }
         let created = latest.map_or(revision, |latest| latest.created.min(revision));
-        let current = Rev::new(key, revision, created, value, None, extracted);
+        let head = Head { revision, created, deadline: None };
+        let current = Rev::new(key, head, value, extracted);
         Written { revision, current: Some(Arc::new(current)), previous: None }
     }
 

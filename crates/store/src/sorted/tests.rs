@@ -5,11 +5,13 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::{Position, Slice, Sorted, partition_near};
+use crate::engine::Head;
 use crate::{Key, Rev, Revision};
 
 fn rev(key: &str, revision: i64) -> Arc<Rev<()>> {
     let revision = Revision::new(revision);
-    Arc::new(Rev::new(Key::from(key), revision, revision, Bytes::new(), None, ()))
+    let head = Head { revision, created: revision, deadline: None };
+    Arc::new(Rev::new(Key::from(key), head, Bytes::new(), ()))
 }
 
 fn key(n: u16) -> String {

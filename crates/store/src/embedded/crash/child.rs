@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::task::JoinSet;
 
 use super::witness::Random;
 use crate::embedded::{Disk, start};
-use crate::engine::{Batch, Engine, EngineError};
+use crate::engine::{Batch, Engine, EngineError, Head, Laid};
 use crate::{Config, DeleteError, Durability, Expect, Key, Put, PutError, Revision, Store};
 
 /// The directory of the store; without it there is nothing to do.
@@ -163,6 +164,10 @@ struct NeverSynced(Disk);
 impl Engine for NeverSynced {
     fn commit(&mut self, batch: Batch) -> Result<(), EngineError> {
         self.0.commit(Batch { sync: false, ..batch })
+    }
+
+    fn lay_out(head: Head, value: Bytes) -> Laid {
+        Disk::lay_out(head, value)
     }
 
     fn close(&mut self, _: Revision) -> Result<(), EngineError> {
