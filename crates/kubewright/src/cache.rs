@@ -58,14 +58,17 @@ impl Cache {
         Cache::build(client, false)
     }
 
-    /// The same, but objects are kept as the texts they came in, shortened, and read whenever
-    /// somebody looks. They take a fraction of the memory; those who look at thousands at a time
-    /// should not.
+    /// The same, but objects are kept as the texts they came in, shortened, and read when somebody
+    /// looks; what was looked at lately is shared. They take a fraction of the memory, and those who
+    /// look at thousands at a time should not.
     pub fn of_texts(client: Client) -> (Self, impl Future<Output = ()> + Send + 'static) {
         Cache::build(client, true)
     }
 
-    fn build(client: Client, is_text: bool) -> (Self, impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn build(
+        client: Client,
+        is_text: bool,
+    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (start, mut started) = mpsc::unbounded_channel::<BoxFuture<'static, ()>>();
         let inner = Inner {
             client,

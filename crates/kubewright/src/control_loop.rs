@@ -202,7 +202,7 @@ impl<K: Object> ControlLoop<K> {
     fn listen(&self) -> Vec<Subscription> {
         let (queue, source) = (Arc::clone(&self.queue), self.primary.source());
         let (predicate, writes) = (self.predicate.clone(), Arc::clone(&self.writes));
-        let own = self.primary.subscribe(move |change| {
+        let own = self.primary.subscribe_by_key(move |key, change| {
             let (object, priority) = match change {
                 Change::Applied { object, old: Some(old), .. } => {
                     if predicate.as_ref().is_some_and(|predicate| !predicate.holds(old, object)) {
@@ -213,14 +213,13 @@ impl<K: Object> ControlLoop<K> {
                 Change::Applied { object, initial: true, .. } => (object, INITIAL_PRIORITY),
                 Change::Applied { object, .. } | Change::Deleted(object) => (object, 0),
             };
-            let key = ObjectKey::of(object.meta());
             match change {
-                Change::Applied { .. } if writes.made(&key, object.meta()) => return,
+                Change::Applied { .. } if writes.made(key, object.meta()) => return,
                 Change::Applied { .. } => {}
-                Change::Deleted(_) => writes.forget(&key),
+                Change::Deleted(_) => writes.forget(key),
             }
             let cause = cause(&source, key.clone(), object.meta());
-            queue.add_with(key, Add::default().priority(priority).because(cause));
+            queue.add_with(key.clone(), Add::default().priority(priority).because(cause));
         });
         let others = self.others.iter().map(|other| other.listen(&self.queue));
         std::iter::once(own).chain(others).collect()
@@ -252,7 +251,7 @@ where
     fn listen(&self, queue: &Arc<Queue<ObjectKey>>) -> Subscription {
         let (queue, map, source) =
             (Arc::clone(queue), Arc::clone(&self.map), self.informer.source());
-        self.informer.subscribe(move |change| {
+        self.informer.subscribe_by_key(move |key, change| {
             let (object, old, priority) = match change {
                 Change::Applied { object, old, initial: true } => (object, old, INITIAL_PRIORITY),
                 Change::Applied { object, old, initial: false } => (object, old, 0),
@@ -264,9 +263,9 @@ where
                 keys.sort_unstable();
                 keys.dedup();
             }
-            for key in keys {
-                let cause = cause(&source, ObjectKey::of(object.meta()), object.meta());
-                queue.add_with(key, Add::default().priority(priority).because(cause));
+            for mapped in keys {
+                let cause = cause(&source, key.clone(), object.meta());
+                queue.add_with(mapped, Add::default().priority(priority).because(cause));
             }
         })
     }
@@ -293,7 +292,7 @@ where
         let (queue, matters, source) =
             (Arc::clone(queue), Arc::clone(&self.matters), self.informer.source());
         let primary = self.primary.clone();
-        self.informer.subscribe(move |change| {
+        self.informer.subscribe_by_key(move |key, change| {
             let (object, priority) = match change {
                 Change::Applied { object, initial: true, .. } => (object, INITIAL_PRIORITY),
                 Change::Applied { object, .. } | Change::Deleted(object) => (object, 0),
@@ -306,7 +305,7 @@ where
             for own in own.unwrap_or_default() {
                 if matters(change, &own) {
                     let add = Add::default().priority(priority);
-                    let cause = cause(&source, ObjectKey::of(object.meta()), object.meta());
+                    let cause = cause(&source, key.clone(), object.meta());
                     queue.add_with(ObjectKey::of(own.meta()), add.because(cause));
                 }
             }

@@ -196,6 +196,14 @@ impl<K: Object> Informer<K> {
     /// is dropped. It is called by whoever watches, so it must only note; it may read the informer,
     /// and must not subscribe to it.
     pub fn subscribe(&self, observe: impl Fn(&Change<K>) + Send + Sync + 'static) -> Subscription {
+        self.subscribe_by_key(move |_, change| observe(change))
+    }
+
+    /// The same, with the key of the object: whoever keeps it shares it.
+    pub(crate) fn subscribe_by_key(
+        &self,
+        observe: impl Fn(&ObjectKey, &Change<K>) + Send + Sync + 'static,
+    ) -> Subscription {
         let number = self.shared.subscribe(Box::new(observe));
         let informer = self.clone();
         Subscription(Some(Box::new(move || {

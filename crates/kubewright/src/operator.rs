@@ -55,6 +55,7 @@ pub struct Operator {
     samples: Vec<Value>,
     namespaces: BTreeSet<String>,
     coordination: Coordination,
+    keeps_objects: bool,
 }
 
 impl Operator {
@@ -68,6 +69,7 @@ impl Operator {
             samples: Vec::new(),
             namespaces: BTreeSet::new(),
             coordination: Coordination::Leader,
+            keeps_objects: false,
         }
     }
 
@@ -144,6 +146,13 @@ impl Operator {
         Operator { namespaces, ..self }
     }
 
+    /// Keeps cached objects as they are read, for those that look at thousands at a time, which then
+    /// costs nothing. Otherwise they are kept as texts, in a fraction of the memory, and read when
+    /// somebody looks; what was looked at lately is shared either way.
+    pub fn keeping_objects(self) -> Self {
+        Operator { keeps_objects: true, ..self }
+    }
+
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -207,7 +216,7 @@ impl Operator {
     pub async fn run(&self, client: Client, clock: Clock, shutdown: CancellationToken) {
         let mut registry = Registry::default();
         let mut tasks = JoinSet::new();
-        let (cache, run_cache) = Cache::of_texts(client.clone());
+        let (cache, run_cache) = Cache::build(client.clone(), !self.keeps_objects);
         tasks.spawn(run_cache);
         let (recorder, run_recorder) = Recorder::new(client.clone(), &self.name, clock.clone());
         tasks.spawn(run_recorder);

@@ -17,7 +17,7 @@ use kube::{Client, Error};
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::kept::{Arrival, Misfit, Opener, Project};
+use super::kept::{Arrival, Kept, Misfit, Opener, Project};
 use super::shared::{Shared, Sink};
 use super::wire::{Bare, Ended, Line, Page};
 use super::{Object, Scope, State};
@@ -165,12 +165,14 @@ async fn fail<K: Object>(sink: Sink<'_, K>, state: State, backoff: &mut Backoff)
     }
 }
 
-/// All objects, and the version at which that was so.
+/// What there is, and in which version that was so.
+type Listed<K> = (Vec<(ObjectKey, Kept<K>)>, String);
+
 async fn list<K: Object>(
     source: &Source<K>,
     path: &str,
     opener: &Opener<K>,
-) -> Result<(Vec<Arrival<K>>, String), Error> {
+) -> Result<Listed<K>, Error> {
     let limit = PAGE.to_string();
     let (mut objects, mut next) = (Vec::new(), String::new());
     loop {
@@ -189,7 +191,8 @@ async fn list<K: Object>(
             text => text?,
         };
         let page: Page<'_> = serde_json::from_str(&text).map_err(Error::SerdeError)?;
-        objects.extend(page.items.iter().filter_map(|item| opener.take(item.get()).ok()));
+        let arrivals = page.items.iter().filter_map(|item| opener.take(item.get()).ok());
+        objects.extend(arrivals.map(|Arrival { key, kept, .. }| (key, kept)));
         if page.metadata.next.is_empty() {
             return Ok((objects, page.metadata.resource_version));
         }
@@ -272,12 +275,12 @@ async fn watch<K: Object>(
             ("DELETED", Some(all)) => {
                 let last: Bare = serde_json::from_str(object).unwrap_or_default();
                 let key = ObjectKey::of(&last.metadata);
-                all.retain(|known: &Arrival<K>| known.key != key);
+                all.retain(|(known, _): &(ObjectKey, Kept<K>)| *known != key);
             }
             (_, Some(all)) => {
+                // Only the last version counts, which the bookmark has.
                 let arrival = sink.opener().take(object).ok();
-                // Only the last version counts, which the bookmark has; and they are many.
-                all.extend(arrival.map(|arrival| Arrival { version: String::new(), ..arrival }));
+                all.extend(arrival.map(|Arrival { key, kept, .. }| (key, kept)));
             }
             (_, None) => match sink.opener().take(object) {
                 Ok(arrival) => {

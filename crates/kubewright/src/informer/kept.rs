@@ -1,19 +1,21 @@
 //! How an informer keeps objects: as they are read, or as the texts they came in.
 //!
 //! Texts take a fraction of the room, since they are written in [`shorthand`](super::shorthand), and
-//! must be read whenever somebody looks. What is read is projected, so that readers cannot tell the
-//! difference.
+//! must be read when somebody looks; those who look soon after [share](lately) what was read. What
+//! is read is projected, so that readers cannot tell the difference.
 
+mod lately;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::warn;
 
+use self::lately::Lately;
 use super::shorthand::Model;
 use super::{Object, version};
 use crate::key::ObjectKey;
@@ -46,8 +48,14 @@ pub(super) struct Arrival<K> {
 pub(super) struct Opener<K> {
     pub(super) kind: Arc<str>,
     pub(super) project: Option<Project<K>>,
-    /// If texts are kept: what they are like, once there was one.
-    pub(super) texts: Option<Arc<OnceLock<Model>>>,
+    pub(super) texts: Option<Arc<Texts<K>>>,
+}
+
+/// What is known of texts besides them.
+pub(super) struct Texts<K> {
+    /// What they are like, once there was one.
+    model: OnceLock<Model>,
+    lately: Mutex<Lately<K>>,
 }
 
 /// Something that is not of the kind. It has been told of.
@@ -80,6 +88,19 @@ impl<K> Kept<K> {
         match self {
             Kept::Object { bytes, .. } | Kept::Text { bytes, .. } => *bytes,
         }
+    }
+}
+
+impl<K> Default for Texts<K> {
+    fn default() -> Self {
+        Texts { model: OnceLock::new(), lately: Mutex::default() }
+    }
+}
+
+impl<K> Texts<K> {
+    fn lately(&self) -> MutexGuard<'_, Lately<K>> {
+        // Nothing that holds it panics half-way.
+        self.lately.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -118,7 +139,7 @@ impl<K: Object> Opener<K> {
         let Some(texts) = &self.texts else { return Err(Misfit { version }) };
         let key = ObjectKey::new(metadata.namespace.as_deref(), &metadata.name);
         let text = without(json, metadata.managed_fields);
-        let short = texts.get_or_init(|| Model::new(&text)).shorten(&text).into();
+        let short = texts.model.get_or_init(|| Model::new(&text)).shorten(&text).into();
         Ok(Arrival { key, version, kept: Kept::Text { short, bytes: text.len() } })
     }
 
@@ -126,13 +147,21 @@ impl<K: Object> Opener<K> {
     pub(super) fn open(&self, kept: &Kept<K>) -> Option<Arc<K>> {
         match kept {
             Kept::Object { object, .. } => Some(Arc::clone(object)),
-            Kept::Text { short, .. } => self.read(&self.text(short)?).map(Arc::new),
+            Kept::Text { short, bytes } => {
+                let texts = self.texts.as_ref()?;
+                if let Some(object) = texts.lately().find(short) {
+                    return Some(object);
+                }
+                let object = Arc::new(self.read(&self.text(short)?)?);
+                texts.lately().add(short, *bytes, &object);
+                Some(object)
+            }
         }
     }
 
     /// None before there was any text.
     fn text(&self, short: &[u8]) -> Option<String> {
-        Some(self.texts.as_ref()?.get()?.expand(short))
+        Some(self.texts.as_ref()?.model.get()?.expand(short))
     }
 
     fn read(&self, json: &str) -> Option<K> {

@@ -35,6 +35,10 @@ impl<K: Object> Objects<K> {
         self.by_key.values().cloned().collect()
     }
 
+    pub(super) fn entries(&self) -> Vec<(ObjectKey, Kept<K>)> {
+        self.by_key.iter().map(|(key, kept)| (key.clone(), kept.clone())).collect()
+    }
+
     pub(super) fn in_namespace(&self, namespace: &str) -> Vec<Kept<K>> {
         self.within(namespace).map(|(_, kept)| kept.clone()).collect()
     }
@@ -84,6 +88,12 @@ impl<K: Object> Objects<K> {
         self.bytes -= old.bytes();
         self.index(key, Some(&old), None);
         Some(old)
+    }
+
+    /// Takes no more room than needed: objects that come in the order of their keys leave half of it
+    /// empty.
+    pub(super) fn pack(&mut self) {
+        self.by_key = std::mem::take(&mut self.by_key).into_iter().collect();
     }
 
     pub(super) fn add_index(&mut self, name: &str, values: Values<K>) {

@@ -28,7 +28,8 @@ pub enum Change<K> {
     Deleted(Arc<K>),
 }
 
-type Observe<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
+/// Is told of an object, by its key.
+pub(super) type Observe<K> = Box<dyn Fn(&ObjectKey, &Change<K>) + Send + Sync>;
 
 pub(super) struct Shared<K> {
     opener: Opener<K>,
@@ -189,9 +190,11 @@ impl<K: Object> Shared<K> {
     /// Gives the number by which the observer can be taken away again.
     pub(super) fn subscribe(&self, observe: Observe<K>) -> u64 {
         let mut observers = self.observers();
-        let there = self.objects.read().unwrap_or_else(PoisonError::into_inner).all();
-        for object in there.iter().filter_map(|kept| self.opener.open(kept)) {
-            observe(&Change::Applied { object, old: None, initial: true });
+        let there = self.objects.read().unwrap_or_else(PoisonError::into_inner).entries();
+        for (key, kept) in there {
+            if let Some(object) = self.opener.open(&kept) {
+                observe(&key, &Change::Applied { object, old: None, initial: true });
+            }
         }
         observers.count += 1;
         let number = observers.count;
@@ -260,7 +263,7 @@ impl<K: Object> Shared<K> {
         }
         let old = old.and_then(|old| self.opener.open(&old));
         let Some(object) = self.opener.open(&kept) else {
-            return old.into_iter().for_each(|old| tell(observers, &Change::Deleted(old)));
+            return old.into_iter().for_each(|old| tell(observers, key, &Change::Deleted(old)));
         };
         if let Some(old) = &old {
             // Listed again, and the same.
@@ -270,17 +273,17 @@ impl<K: Object> Shared<K> {
             }
             // Another one of the same name: the first is gone, though nobody said so.
             if old.meta().uid != object.meta().uid {
-                tell(observers, &Change::Deleted(Arc::clone(old)));
-                return tell(observers, &Change::Applied { object, old: None, initial });
+                tell(observers, key, &Change::Deleted(Arc::clone(old)));
+                return tell(observers, key, &Change::Applied { object, old: None, initial });
             }
         }
-        tell(observers, &Change::Applied { object, old, initial });
+        tell(observers, key, &Change::Applied { object, old, initial });
     }
 
     fn take(&self, observers: &Observers<K>, key: &ObjectKey) {
         let last = self.write(|objects| objects.remove(key));
         if let Some(last) = last.and_then(|last| self.opener.open(&last)) {
-            tell(observers, &Change::Deleted(last));
+            tell(observers, key, &Change::Deleted(last));
         }
     }
 }
@@ -331,14 +334,15 @@ impl<K: Object> Sink<'_, K> {
     }
 
     /// Takes what there is for all there is: what is not among it is gone.
-    pub(super) fn replace(&self, all: Vec<Arrival<K>>, version: &str) {
+    pub(super) fn replace(&self, all: Vec<(ObjectKey, Kept<K>)>, version: &str) {
         let observers = self.shared.observers();
         let namespace = self.shared.progress.borrow().feeds()[self.number].namespace.clone();
         let mut gone = self.shared.write(|objects| objects.keys(namespace.as_deref()));
-        for Arrival { key, kept, .. } in all {
+        for (key, kept) in all {
             gone.remove(&key);
             self.shared.put(&observers, &key, kept, true);
         }
+        self.shared.write(Objects::pack);
         for key in gone {
             self.shared.take(&observers, &key);
         }
@@ -363,8 +367,8 @@ impl<K: Object> Sink<'_, K> {
     }
 }
 
-fn tell<K>(observers: &Observers<K>, change: &Change<K>) {
+fn tell<K>(observers: &Observers<K>, key: &ObjectKey, change: &Change<K>) {
     for (_, observe) in &observers.all {
-        observe(change);
+        observe(key, change);
     }
 }

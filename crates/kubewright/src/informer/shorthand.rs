@@ -3,10 +3,16 @@
 //!
 //! Objects of a kind have the same fields, and often the same values. A shorthand is a sequence of
 //! pieces, each some bytes that are new and then how far back and how long the bytes are that were
-//! there before: in the first text, or in this one.
+//! there before: in the first text, or in this one. Once it is known how frequent which bytes are in
+//! that, it is written in [`letters`] of few bits.
 
+mod letters;
 #[cfg(test)]
 mod tests;
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use self::letters::{Counts, Letters};
 
 /// A piece that is repeated is at least so long; a shorter one is no shorter than what names it.
 const REPEATED_MIN: usize = 6;
@@ -15,11 +21,25 @@ const MODEL_MAX: usize = 16 * 1024;
 /// How many places are remembered, by a hash of what is there: a power of two.
 const PLACES: usize = 4096;
 
+/// After so many bytes it is known how frequent which are.
+const LEARNT: u32 = 64 * 1024;
+/// What a shorthand begins with: whether it is in letters.
+const IN_BYTES: u8 = 0;
+const IN_LETTERS: u8 = 1;
+
 /// The text that others are compared with.
 pub(super) struct Model {
     text: Box<[u8]>,
     /// The last place with each hash, and one more; zero if there is none.
     places: Box<[u32; PLACES]>,
+    letters: OnceLock<Letters>,
+    seen: Mutex<Seen>,
+}
+
+/// The bytes of shorthands before there are letters.
+struct Seen {
+    counts: Box<Counts>,
+    all: u32,
 }
 
 impl Model {
@@ -29,10 +49,58 @@ impl Model {
         for at in 0..=text.len().saturating_sub(REPEATED_MIN) {
             note(&mut places, text, at);
         }
-        Model { text: text.into(), places }
+        let seen = Seen { counts: Box::new([0; 256]), all: 0 };
+        Model { text: text.into(), places, letters: OnceLock::new(), seen: Mutex::new(seen) }
     }
 
-    pub(super) fn shorten(&self, text: &str) -> Box<[u8]> {
+    pub(super) fn shorten(&self, text: &str) -> Vec<u8> {
+        let pieces = self.pieces(text);
+        let mut short = Vec::with_capacity(pieces.len() + 1);
+        if let Some(letters) = self.letters.get() {
+            short.push(IN_LETTERS);
+            write_number(&mut short, pieces.len());
+            letters.write(&pieces, &mut short);
+            if short.len() <= pieces.len() {
+                return short;
+            }
+            short.clear();
+        } else {
+            self.learn(&pieces);
+        }
+        short.push(IN_BYTES);
+        short.extend(pieces);
+        short
+    }
+
+    /// The text that this is short for.
+    ///
+    /// # Panics
+    /// If it is none of this model's.
+    pub(super) fn expand(&self, short: &[u8]) -> String {
+        match short.split_first() {
+            Some((&IN_LETTERS, mut rest)) => {
+                let count = read_number(&mut rest);
+                let letters = self.letters.get().expect("it was written in letters");
+                self.text(&letters.read(rest, count))
+            }
+            Some((_, pieces)) => self.text(pieces),
+            None => panic!("a shorthand says what it is in"),
+        }
+    }
+
+    fn learn(&self, pieces: &[u8]) {
+        // Nothing that holds it panics half-way.
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for byte in pieces {
+            seen.counts[usize::from(*byte)] += 1;
+        }
+        seen.all += pieces.len() as u32;
+        if seen.all >= LEARNT {
+            self.letters.get_or_init(|| Letters::new(&seen.counts));
+        }
+    }
+
+    fn pieces(&self, text: &str) -> Vec<u8> {
         let all = [&self.text[..], text.as_bytes()].concat();
         let mut places = self.places.clone();
         let mut short = Vec::with_capacity(text.len() / 2);
@@ -51,17 +119,13 @@ impl Model {
             new = at;
         }
         write_bytes(&mut short, &all[new..]);
-        short.into()
+        short
     }
 
-    /// The text that this is short for.
-    ///
-    /// # Panics
-    /// If it is none of this model's.
-    pub(super) fn expand(&self, short: &[u8]) -> String {
-        let mut all = Vec::with_capacity(self.text.len() + short.len() * 4);
+    fn text(&self, pieces: &[u8]) -> String {
+        let mut all = Vec::with_capacity(self.text.len() + pieces.len() * 4);
         all.extend_from_slice(&self.text);
-        let mut rest = short;
+        let mut rest = pieces;
         loop {
             let length = read_number(&mut rest);
             let (new, more) = rest.split_at(length);

@@ -1,11 +1,10 @@
-use std::sync::{LazyLock, Mutex, OnceLock};
+use std::sync::{LazyLock, Mutex};
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 
-use super::kept::{Arrival, Opener};
+use super::kept::{Arrival, Kept, Opener, Texts};
 use super::objects::Objects;
-use super::shorthand::Model;
 use super::*;
 
 fn config_map(name: &str, uid: &str, version: u32) -> Arrival<ConfigMap> {
@@ -24,8 +23,12 @@ fn config_map_in(namespace: &str, name: &str, uid: &str, version: u32) -> Arriva
 /// Texts are kept, so what is told and read has been through them.
 fn opener() -> Opener<ConfigMap> {
     // Texts are read by the model that they were written by.
-    static TEXTS: LazyLock<Arc<OnceLock<Model>>> = LazyLock::new(Arc::default);
+    static TEXTS: LazyLock<Arc<Texts<ConfigMap>>> = LazyLock::new(Arc::default);
     Opener { kind: "ConfigMap".into(), project: None, texts: Some(Arc::clone(&TEXTS)) }
+}
+
+fn listed<const N: usize>(all: [Arrival<ConfigMap>; N]) -> Vec<(ObjectKey, Kept<ConfigMap>)> {
+    all.map(|Arrival { key, kept, .. }| (key, kept)).into()
 }
 
 fn metadata(arrival: &Arrival<ConfigMap>) -> ObjectMeta {
@@ -36,14 +39,14 @@ fn metadata(arrival: &Arrival<ConfigMap>) -> ObjectMeta {
 fn note(shared: &Shared<ConfigMap>) -> Arc<Mutex<Vec<String>>> {
     let notes = Arc::new(Mutex::new(Vec::new()));
     let noting = Arc::clone(&notes);
-    shared.subscribe(Box::new(move |change| {
+    shared.subscribe(Box::new(move |key, change| {
         let (what, object) = match change {
             Change::Applied { object, old: None, initial: true } => ("found", object),
             Change::Applied { object, old: None, initial: false } => ("added", object),
             Change::Applied { object, old: Some(_), .. } => ("changed", object),
             Change::Deleted(object) => ("deleted", object),
         };
-        let key = ObjectKey::of(&object.metadata);
+        assert_eq!(*key, ObjectKey::of(&object.metadata));
         noting
             .lock()
             .expect("nobody panics")
@@ -68,7 +71,7 @@ fn nothing_is_read_before_it_is_listed() {
     shared.sink(0).is(State::Forbidden("no".to_owned()));
     let forbidden = NotReady::Forbidden { kind: kind(), why: "no".to_owned() };
     assert_eq!(shared.read(Objects::all), Err(forbidden));
-    shared.sink(0).replace(vec![config_map("a", "1", 1)], "5");
+    shared.sink(0).replace(listed([config_map("a", "1", 1)]), "5");
     assert_eq!(shared.read(Objects::all).map(|all| all.len()), Ok(1));
     shared.sink(0).is(State::Stale("gone".to_owned()));
     assert_eq!(shared.read(Objects::all).map(|all| all.len()), Ok(1));
@@ -80,18 +83,18 @@ fn nothing_is_read_before_it_is_listed() {
 fn a_list_tells_what_is_new_what_changed_and_what_is_gone() {
     let shared = shared();
     let notes = note(&shared);
-    shared.sink(0).replace(vec![config_map("a", "1", 1), config_map("b", "2", 2)], "5");
+    shared.sink(0).replace(listed([config_map("a", "1", 1), config_map("b", "2", 2)]), "5");
     assert_eq!(told(&notes), ["found ns/a@1", "found ns/b@2"]);
-    shared.sink(0).replace(vec![config_map("b", "2", 2), config_map("c", "3", 6)], "7");
+    shared.sink(0).replace(listed([config_map("b", "2", 2), config_map("c", "3", 6)]), "7");
     assert_eq!(told(&notes), ["found ns/c@6", "deleted ns/a@1"]);
-    shared.sink(0).replace(vec![config_map("b", "2", 8), config_map("c", "4", 9)], "9");
+    shared.sink(0).replace(listed([config_map("b", "2", 8), config_map("c", "4", 9)]), "9");
     assert_eq!(told(&notes), ["changed ns/b@8", "deleted ns/c@6", "found ns/c@9"]);
 }
 
 #[test]
 fn who_comes_late_is_told_of_what_is_there_once() {
     let shared = shared();
-    shared.sink(0).replace(vec![config_map("a", "1", 1)], "5");
+    shared.sink(0).replace(listed([config_map("a", "1", 1)]), "5");
     shared.sink(0).applied(config_map("b", "2", 6));
     let notes = note(&shared);
     assert_eq!(told(&notes), ["found ns/a@1", "found ns/b@6"]);
@@ -106,7 +109,7 @@ fn an_index_follows_its_objects() {
     let values = |object: &ConfigMap| {
         object.metadata.labels.clone().unwrap_or_default().into_values().collect()
     };
-    shared.sink(0).replace(vec![config_map("a", "1", 1)], "5");
+    shared.sink(0).replace(listed([config_map("a", "1", 1)]), "5");
     shared.index("owner", Box::new(values));
     shared.sink(0).applied(config_map("b", "1", 6));
     let find = |value: &str| -> Vec<String> {
@@ -126,7 +129,7 @@ async fn a_reader_can_wait_for_what_it_wrote() {
     let (long, written) = (Duration::from_secs(1), metadata(&config_map("a", "1", 6)));
     assert!(!shared.caught_up(&written, long).await);
     let (caught_up, ()) = tokio::join!(shared.caught_up(&written, long), async {
-        shared.sink(0).replace(vec![config_map("a", "1", 1)], "5");
+        shared.sink(0).replace(listed([config_map("a", "1", 1)]), "5");
         shared.sink(0).applied(config_map("a", "1", 6));
     });
     assert!(caught_up);
@@ -138,7 +141,7 @@ async fn each_of_several_namespaces_is_known_by_itself() {
     let shared = Shared::new(opener(), &namespaces);
     let (lab, shop) = (shared.sink(0), shared.sink(1));
     let notes = note(&shared);
-    shop.replace(vec![config_map_in("shop", "a", "1", 1)], "5");
+    shop.replace(listed([config_map_in("shop", "a", "1", 1)]), "5");
     let read = |namespace| {
         let found = shared.read_in(Some(namespace), |objects| objects.in_namespace(namespace));
         found.map(|found: Vec<_>| found.len())
@@ -152,11 +155,11 @@ async fn each_of_several_namespaces_is_known_by_itself() {
     assert_eq!(read("home"), Err(unwatched));
     lab.is(State::Forbidden("no".to_owned()));
     assert_eq!(shared.state(), State::Forbidden("no".to_owned()));
-    lab.replace(vec![config_map_in("lab", "b", "2", 9)], "9");
+    lab.replace(listed([config_map_in("lab", "b", "2", 9)]), "9");
     assert_eq!(told(&notes), ["found shop/a@1", "found lab/b@9"]);
 
     // What is listed again of one is not gone from the other.
-    shop.replace(vec![], "9");
+    shop.replace(Vec::new(), "9");
     assert_eq!(told(&notes), ["deleted shop/a@1"]);
     assert_eq!(all(), Ok(1));
 

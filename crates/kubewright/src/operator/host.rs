@@ -89,7 +89,9 @@ impl Operator {
     /// # Errors
     /// If it cannot begin. What goes wrong later is told in logs, readiness and metrics.
     pub async fn serve(self, host: Host, shutdown: CancellationToken) -> Result<(), ServeError> {
-        let Operator { name, parts, webhooks, mut namespaces, coordination, .. } = self;
+        let Operator {
+            name, parts, webhooks, mut namespaces, coordination, keeps_objects, ..
+        } = self;
         let Host { client, clock, settings, namespace: home, surrounding, mut registry } = host;
         // What it was told when it was started counts, not what it was built for.
         if !settings.namespaces.is_empty() {
@@ -110,7 +112,7 @@ impl Operator {
                 .await?;
         }
 
-        let (cache, run_cache) = Cache::of_texts(client.clone());
+        let (cache, run_cache) = Cache::build(client.clone(), !keeps_objects);
         let (recorder, run_recorder) = Recorder::new(client.clone(), &name, clock.clone());
         let mut tasks = JoinSet::new();
         tasks.spawn(run_cache);
