@@ -1,9 +1,9 @@
 //! An operator project, from its first file to a cluster.
 //!
 //! What only changes files is always run. What builds the project, by cargo, takes minutes where
-//! nothing is built yet: it is run if `KUBEWRIGHT_PROJECTS` is set, as `.ci/run` does. All projects
-//! are built into one folder, so what they have in common is built once. With
-//! `KUBEWRIGHT_TEST_EXISTING` set, projects also go to the cluster that the kubeconfig leads to.
+//! nothing is built yet: it is run if `KUBEWRIGHT_PROJECTS` is set, as in `cargo xtask long
+//! projects`. All projects are built into one folder, so what they have in common is built once.
+//! With `KUBEWRIGHT_TEST_EXISTING` set, projects also go to the cluster that the kubeconfig leads to.
 
 mod book;
 
@@ -20,7 +20,7 @@ use crate::transcript::kubectl;
 
 /// A folder for projects, as far from this repository as a reader's would be: neither its rules of
 /// layout nor its configuration of cargo hold there.
-struct Workshop {
+pub(crate) struct Workshop {
     _place: tempfile::TempDir,
     folder: PathBuf,
     name: &'static str,
@@ -28,7 +28,20 @@ struct Workshop {
 
 impl Workshop {
     fn new(name: &'static str) -> Self {
-        let place = tempfile::tempdir().expect("a folder");
+        Workshop::within(tempfile::tempdir().expect("a folder"), name)
+    }
+
+    /// Always at the same path: images have no paths of their machine in them, so a program that is
+    /// built for one elsewhere is built anew, with all its libraries.
+    pub(crate) fn at_its_place(name: &'static str) -> Self {
+        let place = format!("kubewright-{name}");
+        // Left behind by a test that was killed.
+        let _ = fs::remove_dir_all(std::env::temp_dir().join(&place));
+        let place = tempfile::Builder::new().prefix(&place).rand_bytes(0).tempdir();
+        Workshop::within(place.expect("a folder"), name)
+    }
+
+    fn within(place: tempfile::TempDir, name: &'static str) -> Self {
         // As programs tell it that are asked where they are; and a project may be called after it.
         let folder = place.path().canonicalize().expect("it is there").join("workshop");
         fs::create_dir(&folder).expect("a folder");
@@ -46,7 +59,7 @@ impl Workshop {
     }
 
     /// The command, in the project, with a home of its own.
-    fn command(&self, program: &str, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, program: &str, args: &[&str]) -> Command {
         let mut command = Command::new(program);
         let folder = if self.root().exists() { self.root() } else { self.folder.clone() };
         command.args(args).current_dir(folder);
@@ -66,7 +79,7 @@ impl Workshop {
     }
 
     /// What `kubewright` prints if it succeeds.
-    fn run(&self, args: &[&str]) -> String {
+    pub(crate) fn run(&self, args: &[&str]) -> String {
         succeed(&mut self.command(env!("CARGO_BIN_EXE_kubewright"), args))
     }
 
@@ -83,7 +96,7 @@ impl Workshop {
     }
 
     /// Begins a project that uses the library of this repository.
-    fn init(&self) {
+    pub(crate) fn init(&self) {
         let checkout = Workshop::checkout();
         let path = checkout.to_str().expect("a path");
         let domain = ["--domain", "my.domain", "--kubewright-path", path];
@@ -121,7 +134,7 @@ impl Drop for Workshop {
 }
 
 /// What a command prints if it succeeds.
-fn succeed(command: &mut Command) -> String {
+pub(crate) fn succeed(command: &mut Command) -> String {
     let output = command.output().expect("it runs");
     let text = String::from_utf8(output.stdout).expect("it prints text");
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -149,7 +162,7 @@ impl Drop for Background {
 }
 
 /// Whether projects are to be built; says so if they are not.
-fn builds(test: &str) -> bool {
+pub(crate) fn builds(test: &str) -> bool {
     let is_asked = std::env::var_os("KUBEWRIGHT_PROJECTS").is_some();
     if !is_asked {
         eprintln!("{test}: skipped, set KUBEWRIGHT_PROJECTS to build projects");
@@ -167,7 +180,7 @@ fn existing() -> Option<PathBuf> {
 const EXISTING: &str = "KUBEWRIGHT_TEST_EXISTING";
 
 const SHELF: [&str; 6] = ["--group", "library", "--version", "v1", "--kind", "Shelf"];
-const BOOK: [&str; 6] = ["--group", "library", "--version", "v1", "--kind", "Book"];
+pub(crate) const BOOK: [&str; 6] = ["--group", "library", "--version", "v1", "--kind", "Book"];
 const BOOK_V2: [&str; 6] = ["--group", "library", "--version", "v2", "--kind", "Book"];
 
 #[test]
