@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::config::KubeConfigOptions;
-use kube::{Api, Client, Config};
+use kube::Api;
+use kubewright::connect;
 use kubewright_project::definition::{self, Source};
 use kubewright_project::import::{self, Options};
 
@@ -87,10 +87,11 @@ fn replace(path: &Path, text: &str) -> Result<()> {
 fn from_cluster(names: &[String]) -> Result<Vec<Source>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let config = Config::from_kubeconfig(&KubeConfigOptions::default()).await;
-        let config = config.context("find a cluster: is there a kubeconfig?")?;
-        let url = config.cluster_url.to_string();
-        let client = Client::try_from(config).context("connect to the cluster")?;
+        let found = connect::find(None, |name: &str| std::env::var_os(name)).await;
+        let found =
+            found.context("ask a cluster (`kubewright up` starts one; --crd FILE needs none)")?;
+        let url = found.config.cluster_url.to_string();
+        let client = found.client(&connect::Options::default())?;
         let definitions: Api<CustomResourceDefinition> = Api::all(client);
         let mut sources = Vec::new();
         for name in names {

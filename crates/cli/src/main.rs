@@ -161,7 +161,28 @@ fn main() -> ExitCode {
         Command::DiffCrd(args) => diff_crd::run(&args),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        eprintln!("error: {}", reasons(&error));
         ExitCode::from(2)
     })
+}
+
+/// An error and its sources, each told once. What the server has refused says it all in its message.
+pub(crate) fn reasons(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for reason in error.chain() {
+        let status = reason.downcast_ref::<kube::Error>().and_then(|error| match error {
+            kube::Error::Api(status) => Some(status),
+            _ => None,
+        });
+        let told = status.map_or_else(|| reason.to_string(), |status| status.message.clone());
+        // Some print their source already.
+        if !text.ends_with(&told) {
+            text += if text.is_empty() { "" } else { ": " };
+            text += &told;
+        }
+        if status.is_some() {
+            break;
+        }
+    }
+    text
 }

@@ -30,7 +30,7 @@ impl Tale {
     /// Something did not happen.
     pub(super) fn fail(&self, who: &str, error: &anyhow::Error) {
         let (colour, plain) = self.colours("\x1b[31m");
-        self.tell(who, format_args!("{colour}did not happen:{plain} {}", reasons(error)));
+        self.tell(who, format_args!("{colour}did not happen:{plain} {}", crate::reasons(error)));
     }
 
     /// There is no more to tell.
@@ -43,17 +43,4 @@ impl Tale {
     fn colours(&self, colour: &'static str) -> (&'static str, &'static str) {
         if self.is_coloured { (colour, "\x1b[0m") } else { ("", "") }
     }
-}
-
-/// An error and its sources. What the server has refused says it all in its message.
-fn reasons(error: &anyhow::Error) -> String {
-    let mut reasons = Vec::new();
-    for reason in error.chain() {
-        if let Some(kube::Error::Api(status)) = reason.downcast_ref() {
-            reasons.push(status.message.clone());
-            break;
-        }
-        reasons.push(reason.to_string());
-    }
-    reasons.join(": ")
 }

@@ -42,7 +42,7 @@ pub(crate) struct InitArgs {
 #[derive(clap::Args)]
 pub(crate) struct LibraryArgs {
     /// The version of the library; without it, this command's.
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = released)]
     kubewright_version: Option<String>,
     /// The library of a checkout of Kubewright.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kubewright_version", "kubewright_git"])]
@@ -53,6 +53,19 @@ pub(crate) struct LibraryArgs {
     /// The commit or tag there.
     #[arg(long, value_name = "REV", requires = "kubewright_git")]
     kubewright_rev: Option<String>,
+}
+
+/// A version as crates have them: three numbers, and what comes before a release after a dash.
+fn released(text: &str) -> Result<String, String> {
+    let (numbers, before) = text.split_once('-').unwrap_or((text, "0"));
+    let numbers: Vec<&str> = numbers.split('.').collect();
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());
+    let is_letter = |it: u8| it.is_ascii_alphanumeric() || it == b'.' || it == b'-';
+    let is_word = !before.is_empty() && before.bytes().all(is_letter);
+    match numbers.len() == 3 && numbers.iter().all(is_number) && is_word {
+        true => Ok(text.to_owned()),
+        false => Err(format!("write it as {}", env!("CARGO_PKG_VERSION"))),
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]

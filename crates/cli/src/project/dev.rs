@@ -129,7 +129,7 @@ impl Stage {
                     }
                     match self.start(&program, &events).await {
                         Ok(started) => running = Some(started),
-                        Err(error) => state.note(format!("{error:#}")),
+                        Err(error) => state.note(crate::reasons(&error)),
                     }
                 }
                 Step::Wait => {}

@@ -80,4 +80,9 @@ fn a_definition_is_imported_from_a_file_and_from_a_cluster() {
     let absent = user.run(&["import", "--from-cluster", "cats.example.com"]);
     let told = absent.expect_err("there is none");
     assert!(told.contains("kubectl get crds"), "{told}");
+    let status = "customresourcedefinitions.apiextensions.k8s.io \"cats.example.com\" not found\n";
+    assert!(told.ends_with(&format!(": {status}")), "{told}");
+    let told = User::new().run(&["import", "--from-cluster", name]).expect_err("no cluster");
+    let step = "error: ask a cluster (`kubewright up` starts one; --crd FILE needs none): find a";
+    assert!(told.starts_with(step), "{told}");
 }

@@ -243,6 +243,11 @@ fn an_upgrade_is_a_version() {
         text.replace(&of(name, env!("CARGO_PKG_VERSION")), &of(name, "9.9.9"))
     });
     assert_eq!(after, expected);
+    let refused = shop.refused(&["upgrade", "--kubewright-version", "newest"]);
+    assert!(
+        refused.contains("'newest' for '--kubewright-version <VERSION>': write it as 0."),
+        "{refused}"
+    );
 }
 
 /// Two kinds, one of them in no namespace, three webhooks, and a second version with conversion: it
