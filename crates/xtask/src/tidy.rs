@@ -91,9 +91,11 @@ fn map_faults(root: &Path) -> Result<Vec<String>> {
     Ok(compare_map(&text, &there))
 }
 
+/// The folders in one.
 fn names(folder: &Path) -> Result<BTreeSet<String>> {
     let entries = fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))?;
-    Ok(entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
+    let folders = entries.filter_map(Result::ok).filter(|entry| entry.path().is_dir());
+    Ok(folders.filter_map(|entry| entry.file_name().into_string().ok()).collect())
 }
 
 fn compare_map(text: &str, there: &BTreeSet<String>) -> Vec<String> {

@@ -58,12 +58,52 @@ fn the_page_about_the_smallest_operator_shows_how_it_is_made() {
 #[test]
 fn each_operator_has_a_page_that_can_be_found() {
     let contents = fs::read_to_string(root().join("docs/book/SUMMARY.md")).expect("contents");
-    for operator in fs::read_dir(root().join("operators")).expect("a folder") {
-        let name = operator.expect("an operator").file_name().into_string().expect("a name");
+    for name in operators() {
         let page = format!("operators/{name}.md");
         assert!(root().join("docs/book").join(&page).is_file(), "there is no {page}");
         assert!(contents.contains(&format!("]({page})")), "{page} is not in SUMMARY.md");
     }
+}
+
+/// What is said to be tested is.
+#[test]
+fn the_table_of_operators_names_tests_that_are_there() {
+    let table = fs::read_to_string(root().join("operators/README.md")).expect("a page");
+    let mut operator = ("", String::new());
+    let mut seen = Vec::new();
+    for row in table.lines().filter_map(|line| line.strip_prefix("| ")) {
+        if let Some((name, _)) = row.strip_prefix("**").and_then(|row| row.split_once("**")) {
+            operator = (name, text_below(&root().join("operators").join(name)));
+            seen.push(name.to_owned());
+            continue;
+        }
+        for test in row.split('`').skip(1).step_by(2) {
+            let (name, text) = &operator;
+            assert!(text.contains(&format!("fn {test}()")), "{name} has no test {test}");
+        }
+    }
+    seen.sort();
+    assert_eq!(seen, operators());
+}
+
+fn operators() -> Vec<String> {
+    let entries = fs::read_dir(root().join("operators")).expect("a folder");
+    let folders = entries.map(|entry| entry.expect("an entry")).filter(|it| it.path().is_dir());
+    let mut names: Vec<String> =
+        folders.map(|it| it.file_name().into_string().expect("a name")).collect();
+    names.sort();
+    names
+}
+
+fn text_below(folder: &Path) -> String {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let texts = paths.map(|path| match path.is_dir() {
+        true => text_below(&path),
+        // Some files are no texts.
+        false => fs::read_to_string(&path).unwrap_or_default(),
+    });
+    texts.collect()
 }
 
 fn root() -> PathBuf {

@@ -223,6 +223,25 @@ fn a_child_that_is_tampered_with_comes_back_also_after_a_crash() {
 }
 
 #[test]
+fn a_crash_between_the_database_and_the_front_end_is_repaired() {
+    on_site(async |site| {
+        site.told(NAME, "DatabaseStarting").await;
+        // Killed, not stopped: nobody sees the database become available.
+        site.running = None;
+        let pods = site.cluster.run_pods();
+        let is_available = |it: Option<&Deployment>| {
+            it.and_then(|it| it.status.as_ref()?.available_replicas).is_some_and(|count| count == 1)
+        };
+        site.eventually("wordpress-mysql", is_available).await;
+        let deployments: Api<Deployment> = Api::default_namespaced(site.cluster.client());
+        assert!(deployments.get_opt("wordpress").await.expect("an answer").is_none());
+        site.running = Some(site.cluster.run(operator()).await);
+        site.told(NAME, "Open").await;
+        pods.stop().await;
+    });
+}
+
+#[test]
 fn one_of_the_passwords_is_required() {
     on_site(async |site| {
         let none = Wordpress::new("none", WordpressSpec::default());
