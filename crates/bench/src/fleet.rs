@@ -8,8 +8,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use http::Method;
-use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 use memchr::memmem;
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -70,11 +68,11 @@ async fn measure(arguments: &Arguments, scratch: &std::path::Path) -> Result<Tab
     client.send(request(Method::POST, "/api/v1/namespaces", JSON, namespace)).await?;
 
     let mut watching = site.endpoint.connect().await?;
-    let events = watching.open(get(&format!("{NAMESPACE}/pods?watch=true"))).await?;
+    watching.open(get(&format!("{NAMESPACE}/pods?watch=true"))).await?;
     let asking = Asking::start(&site.endpoint);
     let (used, begun) = (site.processor_time()?, Instant::now());
     let pods = deploy(&mut client, arguments).await?;
-    let first = tokio::time::timeout(WAIT_MAX, until_running(events, pods)).await;
+    let first = tokio::time::timeout(WAIT_MAX, until_running(watching, pods)).await;
     let first = first.context("they do not run in time")??.duration_since(begun);
     let all = begun.elapsed();
     let used = site.processor_time()?.saturating_sub(used);
@@ -143,19 +141,13 @@ async fn deploy(client: &mut Client, arguments: &Arguments) -> Result<usize> {
 }
 
 /// Waits until so many pods run; tells when the first did.
-async fn until_running(mut events: Incoming, pods: usize) -> Result<Instant> {
-    let (mut running, mut first, mut line) = (HashSet::new(), None, Vec::new());
+async fn until_running(mut watching: Client, pods: usize) -> Result<Instant> {
+    let (mut running, mut first) = (HashSet::new(), None);
     while running.len() < pods {
-        let frame = events.frame().await.context("the watch ended")??;
-        for byte in frame.data_ref().into_iter().flatten() {
-            line.push(*byte);
-            if *byte == b'\n' {
-                if memmem::find(&line, br#""phase":"Running""#).is_some() {
-                    first.get_or_insert_with(Instant::now);
-                    running.insert(name(&line).context("a pod has a name")?);
-                }
-                line.clear();
-            }
+        let event = watching.line().await?;
+        if memmem::find(&event, br#""phase":"Running""#).is_some() {
+            first.get_or_insert_with(Instant::now);
+            running.insert(name(&event).context("a pod has a name")?);
         }
     }
     first.context("there are no pods")

@@ -13,11 +13,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use bytes::BytesMut;
 use clap::Args;
 use http::Method;
-use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 use kube::CustomResourceExt as _;
 use serde_json::Value;
 
@@ -176,10 +173,7 @@ async fn filled(server: &Path, dir: &Path, objects: usize, round: u64) -> Result
 }
 
 /// The statuses that an operator writes.
-struct Writes {
-    _client: Client,
-    events: Incoming,
-}
+struct Writes(Client);
 
 impl Writes {
     async fn watch(site: &Site) -> Result<Self> {
@@ -188,24 +182,19 @@ impl Writes {
         let list: Value = serde_json::from_slice(&list).context("read a list")?;
         let version = list["metadata"]["resourceVersion"].as_str().context("read a list")?;
         let path = format!("{}?watch=1&resourceVersion={version}", widget::PATH);
-        let events = client.open(get(&path)).await?;
-        Ok(Writes { _client: client, events })
+        client.open(get(&path)).await?;
+        Ok(Writes(client))
     }
 
     /// Waits until so many different objects have their status.
     async fn wait_for(&mut self, objects: usize) -> Result<()> {
-        let mut lines = BytesMut::new();
         let mut settled = HashSet::new();
         while settled.len() < objects {
-            let frame = self.events.frame().await.context("the watch ended")??;
-            lines.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
-            while let Some(end) = memchr::memchr(b'\n', &lines) {
-                let line = lines.split_to(end + 1);
-                let name = memchr::memmem::find(&line, b"widget-");
-                if memchr::memmem::find(&line, br#""status":{"round":1}"#).is_some() {
-                    let name = name.context("an event names an object")?;
-                    settled.insert(line[name..name + 13].to_vec());
-                }
+            let event = self.0.line().await?;
+            let name = memchr::memmem::find(&event, b"widget-");
+            if memchr::memmem::find(&event, br#""status":{"round":1}"#).is_some() {
+                let name = name.context("an event names an object")?;
+                settled.insert(event[name..name + 13].to_vec());
             }
         }
         Ok(())

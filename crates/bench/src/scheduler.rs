@@ -10,7 +10,6 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use clap::Args;
 use http::Method;
-use http_body_util::BodyExt as _;
 use kubewright::{Clock, connect};
 use kubewright_scheduler::{Config, Scheduler};
 use memchr::memmem;
@@ -132,23 +131,15 @@ async fn measure(
     let (site, _) = Site::ours(server, dir.path(), Nodes::None).await?;
     prepare(&site.endpoint, size).await?;
     let mut watching = site.endpoint.connect().await?;
-    let mut events = watching.open(get("/api/v1/namespaces/bench/pods?watch=true")).await?;
+    watching.open(get("/api/v1/namespaces/bench/pods?watch=true")).await?;
     let kubeconfig = dir.path().join("kubeconfig");
     let process = start(scheduler, &kubeconfig, dir.path())?;
     let warm = (size.pods as f64 * WARM_UP) as usize;
     let (mut bound, mut since, mut used) = (0, None, Duration::ZERO);
-    let mut line = Vec::new();
     let counting = async {
         while bound < size.pods {
-            let frame = events.frame().await.context("the watch ended")??;
-            for byte in frame.data_ref().into_iter().flatten() {
-                line.push(*byte);
-                if *byte == b'\n' {
-                    let is_bound = memmem::find(&line, b"\"nodeName\":\"").is_some();
-                    bound += usize::from(is_bound);
-                    line.clear();
-                }
-            }
+            let event = watching.line().await?;
+            bound += usize::from(memmem::find(&event, b"\"nodeName\":\"").is_some());
             if since.is_none() && bound >= warm {
                 used = machine::processor_time_of(process.0.id())?;
                 since = Some((Instant::now(), bound));

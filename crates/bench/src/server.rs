@@ -74,6 +74,7 @@ struct Figures {
 struct Floor {
     reads: Speed,
     list: f64,
+    watch: Speed,
     first_start: f64,
     start: f64,
 }
@@ -165,8 +166,9 @@ async fn floor(scratch: &Path, duration: Duration) -> Result<Floor> {
     let site = Site::bare(dir.path()).await?;
     let reads = load::reads(&site, duration).await?;
     let list = load::list(&site, false).await?.as_secs_f64();
+    let watch = load::watch(&site).await?;
     let (first_start, start) = starts::measure()?;
-    Ok(Floor { reads, list, first_start, start })
+    Ok(Floor { reads, list, watch, first_start, start })
 }
 
 /// One line of the comparison.
@@ -220,6 +222,14 @@ fn comparison(ours: &[Figures], upstream: &[Figures], floors: &[Floor]) -> Strin
         _ => "–".to_owned(),
     };
     alone("the same list from it", list, milliseconds, share, "");
+    let per_event = floor(|floor| floor.watch.processor);
+    let share = match (over(ours, |round| round.watch.processor), per_event) {
+        (Some(mine), Some(bare)) => format!("ours takes {:.1} times that", mine / bare),
+        _ => "–".to_owned(),
+    };
+    let events = floor(|floor| floor.watch.per_second);
+    alone("the same events from it to 200 watchers, /s", events, count, "–".to_owned(), "");
+    alone("its CPU per event delivered", per_event, microseconds, share, "");
     let restart = match ours {
         [] => None,
         rounds => {

@@ -1,23 +1,23 @@
-//! A client that does as little as a client can: one connection, prepared bodies, answers counted
-//! and dropped.
+//! A client that does as little as a client can: one connection, prepared requests, answers counted
+//! and dropped. It shares the machine with the server it measures, so whatever it uses is missing
+//! there.
+
+mod answer;
+mod wire;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
-use bytes::Bytes;
-use http::{Method, Request};
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper_util::rt::TokioIo;
+use anyhow::{Context, Result, bail, ensure};
+use bytes::{Bytes, BytesMut};
+use http::Method;
 use kubewright_cluster::Pki;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
-use tokio::net::TcpStream;
-use tokio::task::JoinSet;
-use tokio_rustls::TlsConnector;
+
+use self::answer::Answer;
+use self::wire::Wire;
 
 /// Where a server is, and how its administrator connects to it.
 #[derive(Clone)]
@@ -28,10 +28,15 @@ pub(crate) struct Endpoint {
 
 /// A connection of HTTP/1.1 that is kept.
 pub(crate) struct Client {
-    sender: SendRequest<Full<Bytes>>,
-    /// Reads and writes for as long as the client is there.
-    _connection: JoinSet<()>,
+    wire: Wire,
+    answer: Answer,
+    /// What of the body has come and was not taken.
+    early: BytesMut,
+    refusal: Vec<u8>,
 }
+
+/// A request as it travels.
+pub(crate) struct Request(Vec<u8>);
 
 impl Endpoint {
     pub(crate) fn new(address: SocketAddr, pki: &Pki) -> Result<Self> {
@@ -49,67 +54,128 @@ impl Endpoint {
     }
 
     pub(crate) async fn connect(&self) -> Result<Client> {
-        let stream = TcpStream::connect(self.address).await.context("connect")?;
-        stream.set_nodelay(true)?;
-        let name = ServerName::IpAddress(self.address.ip().into());
-        let connector = TlsConnector::from(Arc::clone(&self.tls));
-        let stream = connector.connect(name, stream).await.context("secure a connection")?;
-        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
-            // Whoever waits for an answer learns of it.
-            let _ = connection.await;
-        });
-        Ok(Client { sender, _connection: tasks })
+        let wire = Wire::connect(self.address, Arc::clone(&self.tls)).await?;
+        let answer = Answer::default();
+        Ok(Client { wire, answer, early: BytesMut::new(), refusal: Vec::new() })
     }
 }
 
 impl Client {
-    /// Sends a request and gives the answer's body if it was a success.
-    pub(crate) async fn open(&mut self, request: Request<Full<Bytes>>) -> Result<Incoming> {
-        self.sender.ready().await.context("use a connection")?;
-        let what = format!("{} {}", request.method(), request.uri());
-        let response = self.sender.send_request(request).await.context(what.clone())?;
-        let status = response.status();
-        if !status.is_success() {
-            let text = response.into_body().collect().await?.to_bytes();
-            bail!("{what}: {status}: {}", String::from_utf8_lossy(&text));
+    /// Sends a request and waits until it succeeds, which is when the answer begins;
+    /// [`Client::more`] gives its body.
+    pub(crate) async fn open(&mut self, request: Request) -> Result<()> {
+        self.begin(&request).await?;
+        let mut early = BytesMut::new();
+        while !self.answer.has_status() || (!self.answer.is_success() && !self.answer.is_over()) {
+            self.receive(&mut |body| early.extend_from_slice(body)).await?;
         }
-        Ok(response.into_body())
+        self.early = early;
+        self.judge(&request)
+    }
+
+    /// Waits for more of the body and hands over all that has come; false if it is over.
+    pub(crate) async fn more(&mut self, mut take: impl FnMut(&[u8])) -> Result<bool> {
+        if !self.early.is_empty() {
+            take(&std::mem::take(&mut self.early));
+            return Ok(true);
+        }
+        if self.answer.is_over() {
+            return Ok(false);
+        }
+        self.receive(&mut take).await?;
+        Ok(true)
+    }
+
+    /// The next line of the body.
+    pub(crate) async fn line(&mut self) -> Result<Bytes> {
+        loop {
+            if let Some(end) = memchr::memchr(b'\n', &self.early) {
+                return Ok(self.early.split_to(end + 1).freeze());
+            }
+            ensure!(!self.answer.is_over(), "the answer ended");
+            let mut more = Vec::new();
+            self.receive(&mut |body| more.extend_from_slice(body)).await?;
+            self.early.extend_from_slice(&more);
+        }
     }
 
     /// Sends a request, reads the whole answer, and tells how long it was.
-    pub(crate) async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<usize> {
-        let mut body = self.open(request).await?;
+    pub(crate) async fn send(&mut self, request: Request) -> Result<usize> {
         let mut length = 0;
-        while let Some(frame) = body.frame().await {
-            length += frame?.data_ref().map_or(0, Bytes::len);
-        }
+        self.exchange(&request, |body| length += body.len()).await?;
         Ok(length)
     }
 
     /// The whole answer to a request.
-    pub(crate) async fn read(&mut self, request: Request<Full<Bytes>>) -> Result<Bytes> {
-        Ok(self.open(request).await?.collect().await?.to_bytes())
+    pub(crate) async fn read(&mut self, request: Request) -> Result<Vec<u8>> {
+        let mut whole = Vec::new();
+        self.read_into(request, &mut whole).await?;
+        Ok(whole)
+    }
+
+    /// The same, into memory that is there already.
+    pub(crate) async fn read_into(&mut self, request: Request, whole: &mut Vec<u8>) -> Result<()> {
+        whole.clear();
+        self.exchange(&request, |body| whole.extend_from_slice(body)).await
+    }
+
+    async fn exchange(&mut self, request: &Request, mut take: impl FnMut(&[u8])) -> Result<()> {
+        self.begin(request).await?;
+        while !self.answer.is_over() {
+            self.receive(&mut take).await?;
+        }
+        self.judge(request)
+    }
+
+    async fn begin(&mut self, request: &Request) -> Result<()> {
+        self.answer = Answer::default();
+        self.refusal.clear();
+        self.wire.send(&request.0).await.with_context(|| request.line())
+    }
+
+    async fn receive(&mut self, take: &mut impl FnMut(&[u8])) -> Result<()> {
+        let Client { wire, answer, refusal, .. } = self;
+        let mut sort = |is_success: bool, body: &[u8]| match is_success {
+            true => take(body),
+            false => refusal.extend_from_slice(body),
+        };
+        wire.receive(|bytes| answer.feed(bytes, &mut sort)).await
+    }
+
+    fn judge(&self, request: &Request) -> Result<()> {
+        if !self.answer.is_success() {
+            let (status, text) = (self.answer.status(), String::from_utf8_lossy(&self.refusal));
+            bail!("{}: {status}: {text}", request.line());
+        }
+        Ok(())
     }
 }
 
-pub(crate) fn get(path: &str) -> Request<Full<Bytes>> {
-    request(Method::GET, path, "application/json", Bytes::new())
+impl Request {
+    /// Method and path, for people.
+    fn line(&self) -> String {
+        let line = self.0.split(|byte| *byte == b'\r').next().unwrap_or_default();
+        String::from_utf8_lossy(line).trim_end_matches(" HTTP/1.1").to_owned()
+    }
+}
+
+pub(crate) fn get(path: &str) -> Request {
+    request(Method::GET, path, "application/json", "")
 }
 
 pub(crate) fn request(
     method: Method,
     path: &str,
-    media_type: &'static str,
-    body: impl Into<Bytes>,
-) -> Request<Full<Bytes>> {
-    Request::builder()
-        .method(method)
-        .uri(path)
-        .header("host", "localhost")
-        .header("accept", "application/json")
-        .header("content-type", media_type)
-        .body(Full::new(body.into()))
-        .expect("a request")
+    media_type: &str,
+    body: impl AsRef<[u8]>,
+) -> Request {
+    let body = body.as_ref();
+    let mut bytes = format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\
+         Content-Type: {media_type}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    )
+    .into_bytes();
+    bytes.extend_from_slice(body);
+    Request(bytes)
 }
