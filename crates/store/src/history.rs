@@ -4,11 +4,12 @@
 //! exact lists undo its younger part.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
+use crate::bunch::Recent;
 use crate::{Event, HistoryBounds, Key, Rev, Revision};
 
 /// What an event holds besides the value: the event itself, the revision, a key, a ring slot.
@@ -17,6 +18,8 @@ const EVENT_BYTES: usize = 320;
 /// One resource: its ring, and a bell that rings when the ring has grown.
 pub(crate) struct Resource<I> {
     ring: RwLock<Ring<I>>,
+    /// Locked when the ring is, if both are.
+    recent: Mutex<Recent<I>>,
     changed: watch::Sender<()>,
 }
 
@@ -45,7 +48,7 @@ struct Kept<I> {
 impl<I> Resource<I> {
     pub(crate) fn new(floor: Floor) -> Self {
         let ring = Ring { events: VecDeque::new(), first: 0, floor, bytes: 0 };
-        Self { ring: RwLock::new(ring), changed: watch::Sender::new(()) }
+        Self { ring: RwLock::new(ring), recent: Mutex::default(), changed: watch::Sender::new(()) }
     }
 
     pub(crate) fn ring(&self) -> RwLockReadGuard<'_, Ring<I>> {
@@ -54,6 +57,16 @@ impl<I> Resource<I> {
 
     pub(crate) fn ring_mut(&self) -> RwLockWriteGuard<'_, Ring<I>> {
         self.ring.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What those who watch have taken last.
+    pub(crate) fn recent(&self) -> MutexGuard<'_, Recent<I>> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether several watch.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.changed.receiver_count() > 1
     }
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<()> {

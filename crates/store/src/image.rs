@@ -35,6 +35,14 @@ pub struct Range<I> {
     slices: Vec<Slice<I>>,
 }
 
+/// Goes through a range, which it keeps as long.
+pub struct Walk<I> {
+    range: Range<I>,
+    slice: usize,
+    /// Behind what was given of the slice.
+    given: usize,
+}
+
 pub(crate) struct Image<I> {
     config: Config<I>,
     /// Its revision once more, for those who need nothing else.
@@ -111,6 +119,12 @@ impl<I> Snapshot<I> {
 }
 
 impl<I> Range<I> {
+    /// What somebody has put together, in order of key.
+    pub fn of(revision: Revision, revs: Vec<Arc<Rev<I>>>) -> Self {
+        let slices = if revs.is_empty() { Vec::new() } else { vec![Slice::of(revs)] };
+        Self { revision, remaining: 0, slices }
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Rev<I>>> {
         self.slices.iter().flat_map(Slice::revs)
     }
@@ -121,6 +135,54 @@ impl<I> Range<I> {
 
     pub fn is_empty(&self) -> bool {
         self.slices.is_empty()
+    }
+
+    pub fn last(&self) -> Option<&Arc<Rev<I>>> {
+        self.slices.last().and_then(|slice| slice.revs().last())
+    }
+
+    /// Keeps what is wanted, as far as there may be more; returns how many were looked at.
+    ///
+    /// No count of anything is touched but those of whole chunks: with thousands of revisions that
+    /// are in no cache, it is the counting that would take the time.
+    pub fn select(
+        &mut self,
+        limit: Option<usize>,
+        mut is_wanted: impl FnMut(&Rev<I>) -> bool,
+    ) -> usize {
+        let mut room = limit.unwrap_or(usize::MAX);
+        let mut seen = 0;
+        let mut kept = Vec::with_capacity(self.slices.len());
+        for slice in &self.slices {
+            let mut keep = |start: usize, end: usize| {
+                if start < end {
+                    kept.push(Slice { chunk: Arc::clone(&slice.chunk), start, end });
+                }
+            };
+            let mut start = slice.start;
+            let mut end = slice.end;
+            for (index, rev) in (slice.start..).zip(slice.revs()) {
+                if room == 0 {
+                    end = index;
+                    break;
+                }
+                seen += 1;
+                if is_wanted(rev) {
+                    room -= 1;
+                } else {
+                    keep(start, index);
+                    start = index + 1;
+                }
+            }
+            keep(start, end);
+        }
+        self.slices = kept;
+        seen
+    }
+
+    pub fn walk(self) -> Walk<I> {
+        let given = self.slices.first().map_or(0, |slice| slice.start);
+        Walk { range: self, slice: 0, given }
     }
 
     fn limited(revision: Revision, mut slices: Vec<Slice<I>>, limit: Option<usize>) -> Self {
@@ -135,6 +197,20 @@ impl<I> Range<I> {
             taken > 0
         });
         Self { revision, remaining, slices }
+    }
+}
+
+impl<I> Walk<I> {
+    /// The next revision; not an [`Iterator`], since it is lent.
+    #[expect(clippy::should_implement_trait, reason = "what an iterator gives is not lent")]
+    pub fn next(&mut self) -> Option<&Arc<Rev<I>>> {
+        let slices = &self.range.slices;
+        if self.given == slices.get(self.slice)?.end {
+            self.slice += 1;
+            self.given = slices.get(self.slice)?.start;
+        }
+        self.given += 1;
+        slices[self.slice].rev(self.given - 1)
     }
 }
 
@@ -271,6 +347,7 @@ impl<I: Send + Sync + 'static> Image<I> {
         };
         for resource in &resources {
             resource.ring_mut().reset(floor);
+            resource.recent().clear();
         }
         let mut latest = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
         *latest = Snapshot { revision, sorted };
@@ -340,6 +417,8 @@ impl<I: Send + Sync + 'static> Image<I> {
         let now = self.config.clock.now();
         for resource in self.all_resources() {
             resource.ring_mut().trim(now, self.config.history);
+            // Whoever keeps pace has taken them by now.
+            resource.recent().clear();
         }
     }
 

@@ -48,6 +48,7 @@
 //! etcd to others, has the committer change several keys at once.
 
 mod backup;
+mod bunch;
 mod commit;
 mod config;
 #[cfg(test)]
@@ -70,9 +71,10 @@ mod watch;
 mod write;
 
 pub use backup::{BackupError, RestoreError, restore};
+pub use bunch::{Bunch, Run};
 pub use config::{Clock, Config, HistoryBounds};
 pub use error::{DeleteError, PutError, RangeError, Unavailable, UpdateError, WatchError};
-pub use image::{Range, Snapshot};
+pub use image::{Range, Snapshot, Walk};
 pub use key::Key;
 pub use observe::{Observed, Observer, Operation};
 pub use revision::{Event, Form, Rev, Revision};

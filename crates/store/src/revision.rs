@@ -27,7 +27,7 @@ pub struct Rev<I> {
     pub deadline: Option<Duration>,
     /// What [`crate::Config::extract`] said about the value.
     pub extracted: I,
-    renderings: Renderings,
+    renderings: Renderings<Bytes>,
 }
 
 /// A change as watchers see it.
@@ -39,7 +39,7 @@ pub struct Event<I> {
     pub current: Option<Arc<Rev<I>>>,
     /// The value replaced or deleted, none for a creation.
     pub previous: Option<Arc<Rev<I>>>,
-    renderings: Renderings,
+    renderings: Renderings<Bytes>,
     /// Somebody asked for a rendering.
     asked: AtomicBool,
 }
@@ -53,10 +53,9 @@ pub struct Form {
 }
 
 /// Renderings made so far. Most revisions never have one, so it is a pointer until then.
-#[derive(Default)]
-struct Renderings(OnceLock<Box<Made>>);
+pub(crate) struct Renderings<T>(OnceLock<Box<Made<T>>>);
 
-type Made = Mutex<Vec<(Form, Bytes)>>;
+type Made<T> = Mutex<Vec<(Form, T)>>;
 
 impl Revision {
     /// Where an empty store stands.
@@ -136,23 +135,29 @@ impl<I> Event<I> {
     }
 }
 
-impl Renderings {
-    fn get_or_make<E>(
+impl<T: Clone> Renderings<T> {
+    pub(crate) fn get_or_make<E>(
         &self,
         form: Form,
-        render: impl FnOnce() -> Result<Bytes, E>,
-    ) -> Result<Bytes, E> {
+        render: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
         // A panic in `render` leaves the list as it was, so poison says nothing.
         let mut made =
             self.0.get_or_init(Default::default).lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, bytes)) = made.iter().find(|(known, _)| *known == form) {
-            return Ok(bytes.clone());
+        if let Some((_, known)) = made.iter().find(|(known, _)| *known == form) {
+            return Ok(known.clone());
         }
-        let bytes = render()?;
+        let rendered = render()?;
         // There is one as a rule, and room for four would be the least otherwise.
         made.reserve_exact(1);
-        made.push((form, bytes.clone()));
-        Ok(bytes)
+        made.push((form, rendered.clone()));
+        Ok(rendered)
+    }
+}
+
+impl<T> Default for Renderings<T> {
+    fn default() -> Self {
+        Self(OnceLock::new())
     }
 }
 

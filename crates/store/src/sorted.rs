@@ -238,8 +238,13 @@ impl<I> Slice<I> {
         Self { start: 0, end: chunk.len(), chunk: Arc::new(chunk) }
     }
 
-    pub(crate) fn revs(&self) -> impl Iterator<Item = &Arc<Rev<I>>> {
+    pub(crate) fn revs(&self) -> impl DoubleEndedIterator<Item = &Arc<Rev<I>>> {
         self.chunk[self.start..self.end].iter().map(|entry| &entry.rev)
+    }
+
+    /// The revision at this place of the chunk, if it is in the slice.
+    pub(crate) fn rev(&self, index: usize) -> Option<&Arc<Rev<I>>> {
+        self.chunk[..self.end].get(index).map(|entry| &entry.rev)
     }
 }
 

@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::history::Resource;
+use crate::bunch::Bunch;
+use crate::history::{Resource, Ring};
 use crate::image::Image;
 use crate::{Event, Revision, WatchError};
-
-/// Enough to keep a lock and a wake-up cheap per event, few enough to hold it only briefly.
-const BATCH: usize = 256;
 
 /// Where a watch starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,11 +53,16 @@ impl<I: Send + Sync + 'static> Watch<I> {
 
     /// The next events, at least one; waits for it. May be dropped while waiting.
     pub async fn next(&mut self) -> Result<Vec<Arc<Event<I>>>, WatchError> {
+        self.ready().await?;
+        self.take()
+    }
+
+    /// Returns when there are events to take. May be dropped while waiting.
+    pub async fn ready(&mut self) -> Result<(), WatchError> {
         loop {
             self.changed.borrow_and_update();
-            let events = self.take()?;
-            if !events.is_empty() {
-                return Ok(events);
+            if self.has_more()? {
+                return Ok(());
             }
             if self.image.is_closed() {
                 return Err(WatchError::Closed);
@@ -70,34 +73,56 @@ impl<I: Send + Sync + 'static> Watch<I> {
 
     /// The events that are there, maybe none; does not wait.
     pub fn take(&mut self) -> Result<Vec<Arc<Event<I>>>, WatchError> {
+        self.take_bunch().map(|bunch| bunch.to_vec())
+    }
+
+    /// The same, in one piece that is shared with other watches where they are at the same place.
+    pub fn take_bunch(&mut self) -> Result<Arc<Bunch<I>>, WatchError> {
         // Before the ring: the ring is complete up to here, and what it holds beyond is not yet
         // visible to readers.
         let visible = self.image.revision();
+        let bunch = self.bunch(visible)?;
+        self.cursor = bunch.end;
+        self.progress = self.progress.max(bunch.progress().unwrap_or(visible));
+        Ok(bunch)
+    }
+
+    fn bunch(&self, visible: Revision) -> Result<Arc<Bunch<I>>, WatchError> {
         let ring = self.resource.ring();
-        let Some(since) = ring.since(self.cursor) else {
-            let oldest = ring.floor().oldest;
-            return Err(WatchError::Compacted { requested: self.progress, oldest });
-        };
-        let mut events: Vec<Arc<Event<I>>> = Vec::new();
-        let mut progress = visible;
-        for event in since {
-            if event.revision > visible {
-                break;
-            }
-            // A bunch ends between revisions, so that every progress is a place to resume.
-            if events.len() >= BATCH
-                && events.last().is_some_and(|last| last.revision < event.revision)
-            {
-                progress = events.last().map_or(visible, |last| last.revision);
-                break;
-            }
+        let since = ring.since(self.cursor).ok_or_else(|| self.compacted(&ring))?;
+        let gather = || Arc::new(Bunch::gather(&self.prefix, self.cursor, since, visible));
+        if !self.resource.is_shared() {
+            return Ok(gather());
+        }
+        let mut recent = self.resource.recent();
+        let end = ring.cursor_after(visible);
+        if let Some(bunch) = recent.find(&self.prefix, self.cursor, end) {
+            return Ok(Arc::clone(bunch));
+        }
+        let bunch = gather();
+        if !bunch.is_empty() {
+            recent.add(Arc::clone(&bunch));
+        }
+        Ok(bunch)
+    }
+
+    /// Whether there are events to take. Goes on behind those that are none of its own.
+    fn has_more(&mut self) -> Result<bool, WatchError> {
+        let visible = self.image.revision();
+        let ring = self.resource.ring();
+        let since = ring.since(self.cursor).ok_or_else(|| self.compacted(&ring))?;
+        for event in since.take_while(|event| event.revision <= visible) {
             if event.key.as_str().starts_with(&*self.prefix) {
-                events.push(Arc::clone(event));
+                return Ok(true);
             }
             self.cursor += 1;
         }
-        self.progress = self.progress.max(progress);
-        Ok(events)
+        self.progress = self.progress.max(visible);
+        Ok(false)
+    }
+
+    fn compacted(&self, ring: &Ring<I>) -> WatchError {
+        WatchError::Compacted { requested: self.progress, oldest: ring.floor().oldest }
     }
 
     /// The revision up to which everything was delivered: what a bookmark may say. It moves on

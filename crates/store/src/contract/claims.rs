@@ -29,6 +29,7 @@ macro_rules! for_each_claim {
             deleting_what_is_not_there_says_so,
             a_prefix_ends_where_it_ends,
             a_list_is_in_order_and_pages_fit_together,
+            what_is_selected_of_a_list_is_walked_in_order,
             a_list_at_a_revision_undoes_what_came_later,
             pages_at_a_revision_fit_together_while_others_write,
             a_revision_to_come_is_neither_listed_nor_watched,
@@ -42,6 +43,8 @@ macro_rules! for_each_claim {
             a_watch_shows_nothing_that_readers_do_not_see,
             a_slow_watch_is_compacted_and_blocks_nobody,
             watches_miss_and_repeat_nothing_while_many_write,
+            watches_at_one_place_take_the_same_bunch,
+            a_bunch_has_an_end_though_there_is_more,
             the_progress_of_an_idle_watch_follows_the_store,
             a_dropped_wait_for_events_loses_none,
             a_key_with_a_time_to_live_goes,
@@ -212,6 +215,34 @@ pub(crate) async fn a_list_is_in_order_and_pages_fit_together(open: &Open) {
         assert_eq!(page.len(), 96);
     }
     assert_eq!(paged, all);
+}
+
+pub(crate) async fn what_is_selected_of_a_list_is_walked_in_order(open: &Open) {
+    let lab = open(HistoryBounds::default()).await;
+    for number in 0..100 {
+        lab.put(&format!("pods/{number:03}"), &(number % 3).to_string()).await;
+    }
+    let prefix = lab.key("pods/");
+    let selected = |limit: Option<usize>, value: Option<&str>| {
+        let mut range = lab.store.range(&Query::prefix(prefix.as_str())).unwrap();
+        let seen = range.select(limit, |rev| value.is_none_or(|value| rev.value == value));
+        let keys: Vec<_> = range.iter().map(|rev| rev.key.clone()).collect();
+        assert_eq!(range.len(), keys.len());
+        assert_eq!(range.last().map(|rev| &rev.key), keys.last());
+        let mut walk = range.walk();
+        for key in &keys {
+            assert_eq!(walk.next().map(|rev| &rev.key), Some(key));
+        }
+        assert!(walk.next().is_none());
+        let ends = [keys.first(), keys.last()];
+        let ends = ends.map(|key| key.map_or("", |key| &key.as_str()[prefix.as_str().len()..]));
+        (seen, keys.len(), ends.join("-"))
+    };
+    assert_eq!(selected(None, None), (100, 100, "000-099".to_owned()));
+    assert_eq!(selected(Some(70), None), (70, 70, "000-069".to_owned()));
+    assert_eq!(selected(None, Some("1")), (100, 33, "001-097".to_owned()));
+    assert_eq!(selected(Some(30), Some("1")), (89, 30, "001-088".to_owned()));
+    assert_eq!(selected(None, Some("3")), (100, 0, "-".to_owned()));
 }
 
 pub(crate) async fn a_list_at_a_revision_undoes_what_came_later(open: &Open) {
@@ -490,6 +521,42 @@ pub(crate) async fn watches_miss_and_repeat_nothing_while_many_write(open: &Open
         }
         assert_eq!(replayed, state(&lab, "pods/"));
     }
+}
+
+pub(crate) async fn watches_at_one_place_take_the_same_bunch(open: &Open) {
+    let lab = open(HistoryBounds::default()).await;
+    let watch = |path| lab.store.watch(lab.key(path).as_str(), Start::Now).unwrap();
+    let (mut one, mut other, mut narrow) = (watch("pods/"), watch("pods/"), watch("pods/b"));
+    lab.put("pods/a", "1").await;
+    lab.put("pods/b", "1").await;
+    let bunch = one.take_bunch().unwrap();
+    assert_eq!(bunch.len(), 2);
+    assert!(Arc::ptr_eq(&bunch, &other.take_bunch().unwrap()));
+    assert_eq!(narrow.take_bunch().unwrap().len(), 1);
+
+    // Who waits longer takes more, and does not find less because others took less.
+    lab.put("pods/c", "1").await;
+    assert_eq!(one.take_bunch().unwrap().len(), 1);
+    lab.put("pods/d", "1").await;
+    assert_eq!(other.take_bunch().unwrap().len(), 2);
+    assert_eq!(one.take_bunch().unwrap().len(), 1);
+    assert!(one.take_bunch().unwrap().is_empty() && other.take_bunch().unwrap().is_empty());
+}
+
+pub(crate) async fn a_bunch_has_an_end_though_there_is_more(open: &Open) {
+    let lab = open(HistoryBounds::default()).await;
+    let watch = || lab.store.watch(lab.key("pods/").as_str(), Start::Now).unwrap();
+    let (mut one, mut other) = (watch(), watch());
+    let mut revisions = Vec::new();
+    for name in ["pods/a", "pods/b", "pods/c"] {
+        revisions.push(lab.put(name, &"x".repeat(100_000)).await.revision);
+    }
+    let bunch = one.take_bunch().unwrap();
+    assert_eq!(bunch.len(), 2);
+    assert_eq!(one.progress(), revisions[1]);
+    lab.put("pods/d", "1").await;
+    assert!(Arc::ptr_eq(&bunch, &other.take_bunch().unwrap()));
+    assert_eq!(other.take_bunch().unwrap().len(), 2);
 }
 
 pub(crate) async fn the_progress_of_an_idle_watch_follows_the_store(open: &Open) {
