@@ -15,13 +15,13 @@ use std::time::Duration;
 
 use http::{Response, StatusCode};
 use kubewright_apimachinery::status::Status;
-use kubewright_store::{At, Key, Query, RangeError, Revision, Snapshot, Unavailable};
+use kubewright_store::{At, Key, Query, Range, RangeError, Revision, Snapshot, Unavailable};
 
 use self::list::List;
 use self::token::Token;
 use crate::body::Body;
 use crate::encode::{Answer, Encoder, Renderer};
-use crate::index::{Index, Store, Stored};
+use crate::index::{Index, Store};
 use crate::list_options::{GetOptions, ListOptions, VersionMatch, unexpected, version};
 use crate::negotiate::Format;
 use crate::resource::Resource;
@@ -105,7 +105,7 @@ impl Reader<'_> {
             Some(VersionMatch::Exact) => {
                 let range = self.exactly(asked, key.as_str(), None)?;
                 let found = range.iter().filter(|rev| rev.key == *key).cloned().collect();
-                self.listed(range.revision, self.resource.shown(found).await?)
+                self.listed(Range::of(range.revision, self.resource.shown(found).await?))
             }
             _ => {
                 let snapshot = match options.resource_version.as_str() {
@@ -113,11 +113,11 @@ impl Reader<'_> {
                     _ => not_older_than(self.store, asked).await?,
                 };
                 let found = snapshot.get(key.as_str()).cloned().into_iter().collect();
-                self.listed(snapshot.revision(), self.resource.shown(found).await?)
+                self.listed(Range::of(snapshot.revision(), self.resource.shown(found).await?))
             }
         };
         let List { renderer, items, .. } = &mut list;
-        items.retain(|rev| options.selection.matches(renderer, rev));
+        items.select(None, |rev| options.selection.matches(renderer, rev));
         Ok(list)
     }
 
@@ -143,7 +143,7 @@ impl Reader<'_> {
         };
         // A token names the first key of the next page: that of the last object and a zero byte.
         let after = start.as_deref().and_then(|start| start.strip_suffix('\0'));
-        let range = match moment {
+        let mut range = match moment {
             Moment::Latest => self.latest("list").await?.range(&prefix, after, None),
             Moment::NotOlderThan(asked) => {
                 not_older_than(self.store, asked).await?.range(&prefix, after, None)
@@ -158,28 +158,28 @@ impl Reader<'_> {
                 })?
             }
         };
-        let from = start.as_deref().unwrap_or_default();
-        let found = || range.iter().filter(|rev| rev.key.as_str() >= from);
-        let behind = if from.is_empty() { range.len() } else { found().count() };
+        if let Some(from) = &start {
+            range.select(None, |rev| rev.key.as_str() >= from.as_str());
+        }
+        let behind = range.len();
 
         let limit = options.limit.filter(|_| options.resource_version != "0");
-        let mut list = self.listed(range.revision, Vec::new());
-        match self.resource.is_converted() {
-            false => list.take(found(), &options.selection, limit),
-            true => {
-                // More than a page is converted only where nobody knows what will be selected.
-                let is_everything = options.selection.is_everything();
-                let wanted = limit.filter(|_| is_everything).unwrap_or(usize::MAX);
-                let shown = self.resource.shown(found().take(wanted).cloned().collect()).await?;
-                list.take(shown.iter(), &options.selection, limit);
-            }
+        if self.resource.is_converted() {
+            // More than a page is converted only where nobody knows what will be selected.
+            let is_everything = options.selection.is_everything();
+            let wanted = limit.filter(|_| is_everything).unwrap_or(usize::MAX);
+            let found = range.iter().take(wanted).cloned().collect();
+            range = Range::of(range.revision, self.resource.shown(found).await?);
         }
+        let mut list = self.listed(range);
+        let List { renderer, items, .. } = &mut list;
+        list.fetched = items.select(limit, |rev| options.selection.matches(renderer, rev));
         let seen = list.fetched;
         if let (Some(limit), Some(last)) = (limit, list.items.last())
             && seen < behind
         {
             let start = format!("/{}\0", &last.key.as_str()[prefix.len()..]);
-            list.continue_token = Token { revision: range.revision.get(), start }.to_string();
+            list.continue_token = Token { revision: list.items.revision.get(), start }.to_string();
             if options.selection.is_everything() {
                 list.remaining = Some(behind - limit);
             }
@@ -187,10 +187,10 @@ impl Reader<'_> {
         Ok(list)
     }
 
-    fn listed(&self, revision: Revision, items: Vec<Stored>) -> List {
+    fn listed(&self, items: Range<Index>) -> List {
         let renderer = Renderer::new(self.resource);
         let fetched = items.len();
-        List { renderer, revision, items, fetched, continue_token: String::new(), remaining: None }
+        List { renderer, items, fetched, continue_token: String::new(), remaining: None }
     }
 
     /// The state of a moment that has come.
@@ -199,7 +199,7 @@ impl Reader<'_> {
         asked: u64,
         prefix: &str,
         start_after: Option<&str>,
-    ) -> Result<kubewright_store::Range<Index>, Box<Status>> {
+    ) -> Result<Range<Index>, Box<Status>> {
         let at = At::Exactly(revision(asked));
         let query = Query { prefix, start_after, limit: None, at };
         self.store.range(&query).map_err(|error| match error {

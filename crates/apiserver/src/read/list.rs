@@ -1,27 +1,27 @@
 //! Lists on their way out. A long one is written piece by piece, as fast as the client reads.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures::stream;
+use futures::Stream;
 use http::{Response, StatusCode};
 use kubewright_apimachinery::status::Status;
 use kubewright_apimachinery::{builtin, proto};
-use kubewright_store::Revision;
+use kubewright_store::Range;
 use serde_json::{Map, Value, json};
 
 use crate::body::Body;
 use crate::encode::{self, Encoder, Renderer, field};
-use crate::index::Stored;
+use crate::index::Index;
 use crate::negotiate::{Encoding, Format, MetaVersion, View};
 use crate::resource::Origin;
-use crate::selection::Selection;
 
 /// Objects of one moment, and how to get more.
 pub(crate) struct List {
     pub(super) renderer: Renderer,
-    pub(super) revision: Revision,
-    pub(crate) items: Vec<Stored>,
+    pub(crate) items: Range<Index>,
     /// How many objects were looked at to find these.
     pub(crate) fetched: usize,
     /// Empty when there is nothing more.
@@ -36,30 +36,12 @@ const CHUNK_BYTES: usize = 64 << 10;
 const WHOLE_BYTES_MAX: usize = 128 << 10;
 
 impl List {
-    /// Adds what is selected, as far as there may be more.
-    pub(super) fn take<'r>(
-        &mut self,
-        found: impl Iterator<Item = &'r Stored>,
-        selection: &Selection,
-        limit: Option<usize>,
-    ) {
-        for rev in found {
-            self.fetched += 1;
-            if selection.matches(&self.renderer, rev) {
-                self.items.push(Arc::clone(rev));
-            }
-            if limit.is_some_and(|limit| self.items.len() >= limit) {
-                break;
-            }
-        }
-    }
-
     pub(crate) fn respond(
         self,
         encoder: &Encoder,
         format: &Format,
     ) -> Result<Response<Body>, Box<Status>> {
-        for rev in &self.items {
+        for rev in self.items.iter() {
             encode::check(rev)?;
         }
         let body = match (&format.view, format.encoding) {
@@ -103,8 +85,9 @@ impl List {
         let bytes = self.items.iter().map(|rev| rev.value.len() + ITEM_EXTRA_BYTES).sum();
         let List { renderer, items, .. } = self;
         let count = items.len();
-        let write = move |n: usize, bytes: &mut Vec<u8>| {
-            let rev = &items[n];
+        let mut items = items.walk();
+        let write = move |_, bytes: &mut Vec<u8>| {
+            let rev = items.next().expect("they were counted");
             bytes.extend_from_slice(renderer.item_opening());
             renderer.json(rev, rev.revision).expect("it was looked at").write(bytes);
         };
@@ -113,7 +96,7 @@ impl List {
 
     /// The metadata of the list, in the order its origin has it.
     fn metadata(&self) -> String {
-        let (revision, token) = (self.revision, &self.continue_token);
+        let (revision, token) = (self.items.revision, &self.continue_token);
         let remaining = self.remaining.map(|count| format!(r#""remainingItemCount":{count}"#));
         match &self.renderer.resource().origin {
             Origin::Builtin(_) => {
@@ -166,8 +149,9 @@ impl List {
                 let bytes = self.items.iter().map(|rev| rev.value.len() + ITEM_EXTRA_BYTES).sum();
                 let List { renderer, items, .. } = self;
                 let count = items.len();
-                let write = move |n: usize, bytes: &mut Vec<u8>| {
-                    let rev = &items[n];
+                let mut items = items.walk();
+                let write = move |_, bytes: &mut Vec<u8>| {
+                    let rev = items.next().expect("they were counted");
                     let written = renderer.write_partial(rev, rev.revision, version, bytes);
                     written.expect("it was looked at");
                 };
@@ -270,7 +254,7 @@ impl List {
     /// The metadata in the order of its type.
     fn list_meta(&self) -> Map<String, Value> {
         let mut metadata = Map::new();
-        metadata.insert("resourceVersion".to_owned(), self.revision.to_string().into());
+        metadata.insert("resourceVersion".to_owned(), self.items.revision.to_string().into());
         if !self.continue_token.is_empty() {
             metadata.insert("continue".to_owned(), self.continue_token.as_str().into());
         }
@@ -301,8 +285,8 @@ const BETA_LIST: Numbers = Numbers { metadata: 2, items: 1 };
 /// An empty message, then encoding and type, which are empty too.
 const ENVELOPE_END: [u8; 6] = [0x12, 0, 0x1a, 0, 0x22, 0];
 
-/// Writes the item of this number.
-type WriteItem = Box<dyn Fn(usize, &mut Vec<u8>) + Send>;
+/// Writes the item of this number; asked for one after another.
+type WriteItem = Box<dyn FnMut(usize, &mut Vec<u8>) + Send>;
 
 /// A list as bytes, some at a time.
 struct Chunks {
@@ -323,7 +307,7 @@ impl Chunks {
         closing: Bytes,
         count: usize,
         bytes: usize,
-        write: impl Fn(usize, &mut Vec<u8>) + Send + 'static,
+        write: impl FnMut(usize, &mut Vec<u8>) + Send + 'static,
     ) -> Self {
         Chunks { opening, separator, closing, bytes, next: 0, count, write: Box::new(write) }
     }
@@ -331,7 +315,7 @@ impl Chunks {
     fn into_body(mut self) -> Body {
         match self.bytes <= WHOLE_BYTES_MAX {
             true => self.chunk(usize::MAX).into(),
-            false => Body::stream(stream::iter(self)),
+            false => Body::stream(Paced { chunks: self, has_given: false }),
         }
     }
 
@@ -353,11 +337,25 @@ impl Chunks {
     }
 }
 
-impl Iterator for Chunks {
+/// A list that is sent while it is written.
+struct Paced {
+    chunks: Chunks,
+    has_given: bool,
+}
+
+impl Stream for Paced {
     type Item = Bytes;
 
-    fn next(&mut self) -> Option<Bytes> {
-        let chunk = self.chunk(CHUNK_BYTES);
-        (!chunk.is_empty()).then(|| chunk.into())
+    /// Pauses behind every chunk. hyper takes up to a megabyte before it sends any; like this the
+    /// client has something to do meanwhile, the bytes are still at hand when they are encrypted,
+    /// and others have their turn.
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if std::mem::take(&mut self.has_given) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let chunk = self.chunks.chunk(CHUNK_BYTES);
+        self.has_given = true;
+        Poll::Ready((!chunk.is_empty()).then(|| chunk.into()))
     }
 }
