@@ -113,6 +113,24 @@ impl Histogram {
         self.sum.fetch_add(value, Relaxed);
     }
 
+    /// The same for many values, of which most fall into a few buckets.
+    pub(crate) fn observe_all(&self, values: &[usize]) {
+        let mut bucket = (0, 0);
+        let mut sum = 0;
+        for value in values {
+            let value = *value as u64;
+            let at = self.buckets.bounds.partition_point(|bound| *bound < value);
+            if at != bucket.0 {
+                self.counts[bucket.0].fetch_add(bucket.1, Relaxed);
+                bucket = (at, 0);
+            }
+            bucket.1 += 1;
+            sum += value;
+        }
+        self.counts[bucket.0].fetch_add(bucket.1, Relaxed);
+        self.sum.fetch_add(sum, Relaxed);
+    }
+
     pub(crate) fn observe_time(&self, elapsed: std::time::Duration) {
         self.observe(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
     }

@@ -286,3 +286,15 @@ async fn the_page_is_in_order_and_in_prometheus_own_form() {
         assert!(of_family(sample.split('{').next().unwrap_or_default()), "{line}");
     }
 }
+
+#[test]
+fn values_counted_together_count_as_one_by_one() {
+    let (single, together) = (Histogram::new(&EVENT_BYTES), Histogram::new(&EVENT_BYTES));
+    let values = [10, 2000, 2001, 5, 1 << 20];
+    for value in values {
+        single.observe(value as u64);
+    }
+    together.observe_all(&values);
+    assert_eq!(together.read().cumulative, single.read().cumulative);
+    assert_eq!(together.read().sum, single.read().sum);
+}

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use kubewright_apimachinery::status::Status;
-use kubewright_store::{Event, Key, Revision, Snapshot, Watch, WatchError};
+use kubewright_store::{Bunch, Event, Key, Revision, Snapshot, Watch, WatchError};
 use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -89,22 +89,36 @@ impl Follow {
                         return Some(bytes);
                     }
                 }
-                Woken::Events(Ok(mut events)) => {
+                Woken::Events(ready) => {
                     // Whoever else has something to do goes first: the busier the server, the
                     // more events go out together.
                     tokio::task::yield_now().await;
-                    // What is wrong now is wrong when these are sent.
-                    events.extend(self.watch.take().unwrap_or_default());
-                    let events = self.shown_changes(events).await?;
+                    let bunch = match ready.and_then(|()| self.watch.take_bunch()) {
+                        Ok(bunch) => bunch,
+                        Err(WatchError::Closed) => return None,
+                        Err(error) => {
+                            self.is_over = true;
+                            return Some(self.frames.error(&refused(error)));
+                        }
+                    };
+                    if let Some(bytes) = self.whole(&bunch) {
+                        return Some(bytes);
+                    }
+                    let events = self.shown_changes(bunch.to_vec()).await?;
                     self.queue.extend(events);
-                }
-                Woken::Events(Err(WatchError::Closed)) => return None,
-                Woken::Events(Err(error)) => {
-                    self.is_over = true;
-                    return Some(self.frames.error(&refused(error)));
                 }
             }
         }
+    }
+
+    /// A bunch as all see it who want everything; none if this watch sees it in a way of its own.
+    fn whole(&self, bunch: &Bunch<Index>) -> Option<Bytes> {
+        let is_new = bunch.first().is_some_and(|first| first.revision > self.skip);
+        let is_shown_so = self.selection.is_everything()
+            && self.frames.is_shared()
+            && !self.frames.renderer().resource().is_converted();
+        // What cannot be shown is told in its turn, behind those that can.
+        (is_new && is_shown_so).then(|| self.frames.bunch(bunch).ok())?
     }
 
     async fn wait(&mut self) -> Woken {
@@ -126,7 +140,7 @@ impl Follow {
             biased;
             () = end => Woken::End,
             () = bookmark => Woken::Bookmark,
-            events = watch.next() => Woken::Events(events),
+            ready = watch.ready() => Woken::Events(ready),
             () = redefined => Woken::End,
         }
     }
@@ -242,8 +256,7 @@ impl Follow {
         bytes.finish()
     }
 
-    /// What an event is to someone who sees only what is selected: whatever enters the selection
-    /// is new, whatever leaves it is gone.
+    /// What an event is to someone who sees only what is selected.
     fn change(&self, event: &Event<Index>) -> Option<Change> {
         if event.revision <= self.skip {
             return None;
@@ -251,12 +264,7 @@ impl Follow {
         let is_selected = |rev: &Option<Arc<kubewright_store::Rev<Index>>>| {
             rev.as_ref().is_some_and(|rev| self.selection.matches(self.frames.renderer(), rev))
         };
-        match (is_selected(&event.previous), is_selected(&event.current)) {
-            (false, false) => None,
-            (false, true) => Some(Change::Added),
-            (true, true) => Some(Change::Modified),
-            (true, false) => Some(Change::Deleted),
-        }
+        Change::between(is_selected(&event.previous), is_selected(&event.current))
     }
 }
 
@@ -264,7 +272,7 @@ impl Follow {
 enum Woken {
     End,
     Bookmark,
-    Events(Result<Vec<Arc<Event<Index>>>, WatchError>),
+    Events(Result<(), WatchError>),
 }
 
 /// When the next bookmark is due: none when the end is nearer than that.

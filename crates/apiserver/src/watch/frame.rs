@@ -7,7 +7,7 @@ use kubewright_apimachinery::proto::{self, WatchEvent};
 use kubewright_apimachinery::status::Status;
 use kubewright_apimachinery::table::Include;
 use kubewright_apimachinery::{builtin, json};
-use kubewright_store::{Event, Rev, Revision};
+use kubewright_store::{Bunch, Event, Rev, Revision, Run};
 use serde_json::{Value, json};
 
 use crate::encode::{self, Encoder, Renderer, Tables, partial};
@@ -45,6 +45,22 @@ pub(super) enum Change {
 }
 
 impl Change {
+    /// What an event is to someone who sees everything.
+    fn of(event: &Event<Index>) -> Option<Self> {
+        Change::between(event.previous.is_some(), event.current.is_some())
+    }
+
+    /// What it is that something was there for somebody, and is: whatever comes into sight is new,
+    /// whatever leaves it is gone.
+    pub(super) fn between(was: bool, is: bool) -> Option<Self> {
+        match (was, is) {
+            (false, false) => None,
+            (false, true) => Some(Change::Added),
+            (true, true) => Some(Change::Modified),
+            (true, false) => Some(Change::Deleted),
+        }
+    }
+
     fn as_str(self) -> &'static str {
         match self {
             Change::Added => "ADDED",
@@ -87,18 +103,48 @@ impl Frames {
         change: Change,
         event: &Event<Index>,
     ) -> Result<Bytes, Box<Status>> {
-        let (rev, revision) = match change {
-            // What is gone is shown as it was last, at the revision at which it went.
-            Change::Deleted => (&event.previous, event.revision),
-            _ => (&event.current, event.revision),
-        };
-        let rev = rev.as_ref().expect("what is selected is there");
+        let (rev, revision) = shown_by(change, event);
         if self.has_headers {
             return self.object(change, rev, revision);
         }
         let form = self.renderer.form(self.number(change));
         let frame = event.rendered(form, || self.render(change, rev, revision, false))?;
         Ok(self.counted(frame))
+    }
+
+    /// Whether an event looks the same to everyone who wants it in this shape.
+    pub(super) fn is_shared(&self) -> bool {
+        !self.has_headers
+    }
+
+    /// All of a bunch, which watches that want everything like this share.
+    pub(super) fn bunch(&self, bunch: &Bunch<Index>) -> Result<Bytes, Box<Status>> {
+        let form = self.renderer.form(self.number(Change::Added));
+        let run = bunch.rendered(form, || self.run(bunch))?;
+        self.sizes.observe_all(&run.lengths);
+        Ok(run.bytes)
+    }
+
+    fn run(&self, bunch: &Bunch<Index>) -> Result<Run, Box<Status>> {
+        let shown =
+            bunch.iter().filter_map(|event| Change::of(event).map(|change| (change, event)));
+        let mut bytes = Vec::new();
+        let mut lengths = Vec::with_capacity(bunch.len());
+        for (change, event) in shown {
+            let start = bytes.len();
+            let (rev, revision) = shown_by(change, event);
+            match (&self.shape, self.is_protobuf) {
+                // Written again as quickly as it could be kept.
+                (Shape::Object, false) => self.write(change, rev, revision, &mut bytes)?,
+                _ => {
+                    let form = self.renderer.form(self.number(change));
+                    let render = || self.render(change, rev, revision, false);
+                    bytes.extend_from_slice(&event.rendered(form, render)?);
+                }
+            }
+            lengths.push(bytes.len() - start);
+        }
+        Ok(Run { bytes: bytes.into(), lengths: lengths.into() })
     }
 
     /// An object as of some revision.
@@ -155,12 +201,9 @@ impl Frames {
         let ty = change.as_str();
         match (&self.shape, self.is_protobuf) {
             (Shape::Object, false) => {
-                let piece = self.renderer.json(rev, revision)?;
-                let opening = self.renderer.opening();
-                let mut bytes = line(ty, opening.len() + piece.bytes_max());
-                bytes.extend_from_slice(opening);
-                piece.write(&mut bytes);
-                Ok(end(bytes))
+                let mut bytes = Vec::new();
+                self.write(change, rev, revision, &mut bytes)?;
+                Ok(kept(bytes))
             }
             (Shape::Object, true) => Ok(sealed(ty, self.renderer.sealed(rev, revision)?)),
             (Shape::Partial(version), false) => {
@@ -180,6 +223,24 @@ impl Frames {
                 Ok(self.framed(ty, &table))
             }
         }
+    }
+
+    /// Writes an event about a whole object as a line of JSON.
+    fn write(
+        &self,
+        change: Change,
+        rev: &Rev<Index>,
+        revision: Revision,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), Box<Status>> {
+        let piece = self.renderer.json(rev, revision)?;
+        let opening = self.renderer.opening();
+        bytes.reserve(LINE_BYTES + opening.len() + piece.bytes_max());
+        begin(change.as_str(), bytes);
+        bytes.extend_from_slice(opening);
+        piece.write(bytes);
+        bytes.extend_from_slice(END);
+        Ok(())
     }
 
     fn framed(&self, ty: &str, object: &Value) -> Bytes {
@@ -212,18 +273,41 @@ impl Frames {
     }
 }
 
+/// The object that an event shows, and as of when: what is gone is shown as it was last, at the
+/// revision at which it went.
+fn shown_by(change: Change, event: &Event<Index>) -> (&Rev<Index>, Revision) {
+    let rev = match change {
+        Change::Deleted => &event.previous,
+        Change::Added | Change::Modified => &event.current,
+    };
+    (rev.as_ref().expect("what is selected is there"), event.revision)
+}
+
+/// About what a line of JSON has besides the object.
+const LINE_BYTES: usize = 64;
+
+const END: &[u8] = b"}\n";
+
 /// The beginning of a line of JSON.
 fn line(ty: &str, bytes: usize) -> Vec<u8> {
-    let mut line = Vec::with_capacity(bytes + 64);
-    line.extend_from_slice(br#"{"type":""#);
-    line.extend_from_slice(ty.as_bytes());
-    line.extend_from_slice(br#"","object":"#);
+    let mut line = Vec::with_capacity(bytes + LINE_BYTES);
+    begin(ty, &mut line);
     line
 }
 
+fn begin(ty: &str, line: &mut Vec<u8>) {
+    line.extend_from_slice(br#"{"type":""#);
+    line.extend_from_slice(ty.as_bytes());
+    line.extend_from_slice(br#"","object":"#);
+}
+
 fn end(mut line: Vec<u8>) -> Bytes {
-    line.extend_from_slice(b"}\n");
-    // It is kept for others who watch, and would keep the room that it did not need.
+    line.extend_from_slice(END);
+    kept(line)
+}
+
+/// It is kept for others who watch, and would keep the room that it did not need.
+fn kept(line: Vec<u8>) -> Bytes {
     line.into_boxed_slice().into()
 }
 
