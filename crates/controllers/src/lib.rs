@@ -265,6 +265,11 @@ const BUILTINS: &[Builtin] = &[
         },
     },
     Builtin {
+        name: names::EPHEMERAL_VOLUME,
+        account: "ephemeral-volume-controller",
+        make: |_| Box::new(storage::ephemeral()),
+    },
+    Builtin {
         name: names::CSR_APPROVING,
         account: "certificate-controller",
         make: |_| Box::new(certificates::approval()),

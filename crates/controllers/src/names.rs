@@ -21,6 +21,7 @@ pub(crate) const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
 pub(crate) const TAINT_EVICTION: &str = "taint-eviction-controller";
 pub(crate) const DISRUPTION: &str = "disruption-controller";
 pub(crate) const PERSISTENT_VOLUME_BINDER: &str = "persistentvolume-binder-controller";
+pub(crate) const EPHEMERAL_VOLUME: &str = "ephemeral-volume-controller";
 pub(crate) const CSR_APPROVING: &str = "certificatesigningrequest-approving-controller";
 pub(crate) const CSR_SIGNING: &str = "certificatesigningrequest-signing-controller";
 pub(crate) const CSR_CLEANER: &str = "certificatesigningrequest-cleaner-controller";
@@ -62,6 +63,7 @@ pub const NAMES: &[&str] = &[
     DAEMON_SET,
     STATEFUL_SET,
     PERSISTENT_VOLUME_BINDER,
+    EPHEMERAL_VOLUME,
     CSR_APPROVING,
     CSR_SIGNING,
     CSR_CLEANER,
@@ -95,6 +97,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("daemonset", DAEMON_SET),
     ("statefulset", STATEFUL_SET),
     ("persistentvolume-binder", PERSISTENT_VOLUME_BINDER),
+    ("ephemeral-volume", EPHEMERAL_VOLUME),
     ("csrapproving", CSR_APPROVING),
     ("csrsigning", CSR_SIGNING),
     ("csrcleaner", CSR_CLEANER),

@@ -1,15 +1,18 @@
 //! Claims and the volumes that they are bound to.
 //!
 //! `claims` finds each claim a volume or has one provided, `volumes` says what a volume is worth when
-//! its claim comes or goes, and `local_path` provides volumes that are directories of this machine.
+//! its claim comes or goes, `local_path` provides volumes that are directories of this machine, and
+//! `ephemeral` makes claims for pods that bring them along.
 //! What is in use and may not go is `protection`'s.
 
 mod claims;
+mod ephemeral;
 mod local_path;
 mod matching;
 mod volumes;
 
 pub(crate) use claims::controller as claims;
+pub(crate) use ephemeral::controller as ephemeral;
 pub use local_path::standard_class;
 pub(crate) use local_path::{cleanup as local_path_cleanup, controller as local_path};
 pub(crate) use volumes::controller as volumes;

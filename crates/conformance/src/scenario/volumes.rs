@@ -12,6 +12,8 @@ scenarios! { "volumes":
     a_claim_waits_for_whoever_provides_its_class [J5],
     a_claim_waits_for_its_first_pod [J5],
     a_claim_that_loses_its_volume_is_lost [J5],
+    a_pod_brings_its_claim_along [J5],
+    a_claim_that_was_there_before_is_not_the_pods [J5],
 }
 
 const VOLUMES: &str = "/api/v1/persistentvolumes";
@@ -170,4 +172,67 @@ async fn a_claim_that_loses_its_volume_is_lost(cx: Context) -> Result<()> {
     wait(&cx, &cx.core("persistentvolumeclaims/data"), is_lost).await?;
     let note = "Bound claim has lost its PersistentVolume. Data on the volume is lost!";
     told(&cx, "ClaimLost", note).await
+}
+
+/// A pod that nobody runs, with a claim of its own.
+fn pod_with_claim(cx: &Context) -> Value {
+    let claim = claim(cx);
+    json!({
+        "metadata": { "name": "web" },
+        "spec": {
+            "containers": [{ "name": "main", "image": "example.com/web:1" }],
+            "schedulerName": "nobody",
+            "volumes": [{ "name": "own", "ephemeral": { "volumeClaimTemplate": {
+                "metadata": { "labels": { "of": "web" } }, "spec": claim["spec"],
+            } } }],
+        },
+    })
+}
+
+async fn a_pod_brings_its_claim_along(cx: Context) -> Result<()> {
+    cx.wait_for_account().await?;
+    let pod = cx.create(&cx.core("pods"), &pod_with_claim(&cx)).await?;
+    let path = cx.core("persistentvolumeclaims/web-own");
+    let owner = json!([{
+        "apiVersion": "v1", "kind": "Pod", "name": "web", "uid": pod["metadata"]["uid"],
+        "controller": true, "blockOwnerDeletion": true,
+    }]);
+    let is_its = |claim: &Value| claim["metadata"]["ownerReferences"] == owner;
+    let made = wait(&cx, &path, is_its).await?;
+    same("metadata ownerReferences", &made["metadata"]["ownerReferences"], owner.clone())?;
+    same("metadata labels", &made["metadata"]["labels"], json!({ "of": "web" }))?;
+    same("spec resources", &made["spec"]["resources"], claim(&cx)["spec"]["resources"].clone())?;
+    // One that goes is made again for as long as the pod is there.
+    expect(&cx.send(Request::delete(&path)).await?, 200)?;
+    let uid = made["metadata"]["uid"].clone();
+    let again = wait(&cx, &path, |claim| is_its(claim) && claim["metadata"]["uid"] != uid).await?;
+    same("metadata ownerReferences", &again["metadata"]["ownerReferences"], owner.clone())?;
+    expect(&cx.send(Request::delete(cx.core("pods/web"))).await?, 200)?;
+    let gone = cx.endpoint.poll(&Request::get(&path), PATIENCE, |it| it.status == 404).await?;
+    expect(&gone, 404)?;
+    Ok(())
+}
+
+async fn a_claim_that_was_there_before_is_not_the_pods(cx: Context) -> Result<()> {
+    cx.wait_for_account().await?;
+    let mut other = claim(&cx);
+    other["metadata"]["name"] = json!("web-own");
+    let other = cx.create(&cx.core("persistentvolumeclaims"), &other).await?;
+    cx.create(&cx.core("pods"), &pod_with_claim(&cx)).await?;
+    let note = format!(
+        "ephemeral volume own: PVC {0}/web-own was not created for pod {0}/web (pod is not owner)",
+        cx.namespace
+    );
+    let is_told = |events: &Value| {
+        events["items"].as_array().into_iter().flatten().any(|event| {
+            text(event, "/involvedObject/name") == "web"
+                && text(event, "/reason") == "FailedBinding"
+                && text(event, "/message") == note
+                && text(event, "/reportingComponent") == "ephemeral_volume"
+        })
+    };
+    let events = wait(&cx, &cx.core("events"), is_told).await?;
+    anyhow::ensure!(is_told(&events), "{note} is not among {events}");
+    let left = cx.get(&cx.core("persistentvolumeclaims/web-own")).await?;
+    same("metadata uid", &left["metadata"]["uid"], other["metadata"]["uid"].clone())
 }
