@@ -125,7 +125,9 @@ impl Rollout<'_> {
         if !steps.is_empty() {
             return self.resize(steps).await;
         }
-        if self.old_pods_run()? {
+        let namespace = self.deployment.metadata.namespace.as_deref().unwrap_or_default();
+        let pods = self.ctx.informer::<Pod>()?.list_in(namespace)?;
+        if rollout::old_pods_run(&self.history, &pods) {
             return Ok(());
         }
         self.ensure_new().await?;
@@ -136,24 +138,6 @@ impl Rollout<'_> {
             self.resize(vec![Resize { set, from, to }]).await?;
         }
         self.forget_if_complete().await
-    }
-
-    /// Whether a pod of an old template is not over yet.
-    fn old_pods_run(&self) -> Result<bool, Error> {
-        let replicas = |set: &ReplicaSet| set.status.as_ref().map_or(0, |status| status.replicas);
-        if self.history.old.iter().any(|set| replicas(set) > 0) {
-            return Ok(true);
-        }
-        let namespace = self.deployment.metadata.namespace.as_deref().unwrap_or_default();
-        let old: Vec<_> =
-            self.history.old.iter().filter_map(|set| set.metadata.uid.as_deref()).collect();
-        let pods = self.ctx.informer::<Pod>()?.list_in(namespace)?;
-        let is_old = |pod: &Pod| {
-            let mut owners = pod.metadata.owner_references.iter().flatten();
-            let owner = owners.find(|owner| owner.controller == Some(true));
-            owner.is_some_and(|owner| old.contains(&owner.uid.as_str()))
-        };
-        Ok(pods.iter().any(|pod| !pods::is_over(pod) && is_old(pod)))
     }
 
     /// Sees to it that the new ReplicaSet, if there is one, has the number, the annotations and the

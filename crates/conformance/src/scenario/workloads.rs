@@ -13,6 +13,8 @@ scenarios! { "workloads":
     a_replication_controller_is_a_replica_set [K1],
     a_deployment_names_replica_sets_after_their_template [K2],
     a_deployment_rolls_and_remembers [K2],
+    a_deployment_that_recreates_waits_for_the_last_old_pod [K2],
+    a_deployment_finds_another_name_when_its_own_is_taken [K2],
     a_stateful_set_numbers_its_pods [K3],
     a_daemon_set_means_a_pod_for_each_node [K4],
 }
@@ -20,6 +22,8 @@ scenarios! { "workloads":
 /// What upstream calls the template of [`workload`].
 const TEMPLATE_HASH: &str = "bb75485bf";
 const REVISION_HASH: &str = "6cc8569764";
+/// What upstream calls it instead where that name is taken.
+const SECOND_TEMPLATE_HASH: &str = "775db7fcb";
 
 fn template(image: &str) -> Value {
     json!({
@@ -280,6 +284,82 @@ async fn a_deployment_rolls_and_remembers(cx: Context) -> Result<()> {
             && conditions.into_iter().flatten().any(|it| it["reason"] == "DeploymentPaused")
     };
     wait_living(&cx, &path, is_paused).await?;
+    Ok(())
+}
+
+async fn a_deployment_that_recreates_waits_for_the_last_old_pod(cx: Context) -> Result<()> {
+    cx.wait_for_account().await?;
+    // Pods on a node go when the node says so, and this one says nothing.
+    let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": cx.namespace } });
+    cx.create("/api/v1/nodes", &node).await?;
+    let template = |image: &str| {
+        let mut template = template(image);
+        template["spec"]["nodeName"] = json!(cx.namespace);
+        template
+    };
+    let spec = json!({
+        "strategy": { "type": "Recreate" }, "template": template("example.com/web:1"),
+    });
+    cx.create(&apps(&cx, "deployments"), &workload("Deployment", spec)).await?;
+    let path = apps(&cx, "deployments/web");
+    wait_living(&cx, &path, |it| is_rolled_out(it, "1")).await?;
+    let old = wait_for_pods(&cx, 2).await?;
+    let second = json!({ "spec": { "template": template("example.com/web:2") } });
+    merge(&cx, &path, &second).await?;
+    let (message, by) = ("Scaled down replica set web-", "deployment-controller");
+    told(&cx, "Deployment", "ScalingReplicaSet", message, by).await?;
+    // Whatever else it is told, it waits.
+    wait_for_pods(&cx, 0).await?;
+    let deadline = json!({ "spec": { "progressDeadlineSeconds": 700 } });
+    let changed = merge(&cx, &path, &deadline).await?;
+    let generation = &changed["metadata"]["generation"];
+    let is_seen = |it: &Value| {
+        it["status"]["observedGeneration"] == *generation && it["status"].get("replicas").is_none()
+    };
+    wait(&cx, &path, is_seen).await?;
+    let sets = cx.get(&apps(&cx, "replicasets")).await?;
+    same("the number of ReplicaSets", &json!(sets["items"].as_array().map(Vec::len)), json!(1))?;
+    for pod in pods(&old) {
+        let name = text(pod, "/metadata/name");
+        let now = cx.core(&format!("pods/{name}?gracePeriodSeconds=0"));
+        expect(&cx.send(Request::delete(now)).await?, 200)?;
+    }
+    wait_living(&cx, &path, |it| is_rolled_out(it, "2")).await?;
+    let node = format!("/api/v1/nodes/{}", cx.namespace);
+    expect(&cx.send(Request::delete(node)).await?, 200)?;
+    Ok(())
+}
+
+async fn a_deployment_finds_another_name_when_its_own_is_taken(cx: Context) -> Result<()> {
+    cx.wait_for_account().await?;
+    // Somebody else's, under the name that the Deployment's own would have.
+    let other = json!({
+        "apiVersion": "apps/v1", "kind": "ReplicaSet",
+        "metadata": { "name": format!("web-{TEMPLATE_HASH}") },
+        "spec": {
+            "replicas": 0,
+            "selector": { "matchLabels": { "app": "other" } },
+            "template": {
+                "metadata": { "labels": { "app": "other" } },
+                "spec": { "containers": [{ "name": "other", "image": "example.com/other:1" }] },
+            },
+        },
+    });
+    cx.create(&apps(&cx, "replicasets"), &other).await?;
+    cx.create(&apps(&cx, "deployments"), &workload("Deployment", json!({}))).await?;
+    let path = apps(&cx, "deployments/web");
+    let deployment = wait_living(&cx, &path, |it| is_rolled_out(it, "1")).await?;
+    same("status collisionCount", &deployment["status"]["collisionCount"], json!(1))?;
+    let set = apps(&cx, &format!("replicasets/web-{SECOND_TEMPLATE_HASH}"));
+    let set = cx.get(&set).await?;
+    same(
+        "metadata labels",
+        &set["metadata"]["labels"],
+        json!({ "app": "web", "pod-template-hash": SECOND_TEMPLATE_HASH }),
+    )?;
+    let other = cx.get(&apps(&cx, &format!("replicasets/web-{TEMPLATE_HASH}"))).await?;
+    same("spec replicas", &other["spec"]["replicas"], json!(0))?;
+    ensure!(other["metadata"].get("ownerReferences").is_none(), "{other}");
     Ok(())
 }
 

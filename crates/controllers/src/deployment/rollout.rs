@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::Pod;
 
 use kubewright_apimachinery::int_or_string::Rounding;
 
 use super::history::{DESIRED_REPLICAS, History, MAX_REPLICAS, annotation, available, size};
 use crate::part::scaled;
+use crate::pods;
 
 /// What a Deployment asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,6 +133,21 @@ fn shrink<'s>(
 pub(super) fn empty_old(history: &History) -> Vec<Resize> {
     let active = history.old.iter().filter(|set| size(set) > 0);
     active.map(|set| Resize { set: Arc::clone(set), from: size(set), to: 0 }).collect()
+}
+
+/// Whether a pod of an old template is not over yet, though it may be on its way.
+pub(super) fn old_pods_run(history: &History, pods: &[Arc<Pod>]) -> bool {
+    let replicas = |set: &ReplicaSet| set.status.as_ref().map_or(0, |status| status.replicas);
+    if history.old.iter().any(|set| replicas(set) > 0) {
+        return true;
+    }
+    let old: Vec<_> = history.old.iter().filter_map(|set| set.metadata.uid.as_deref()).collect();
+    let is_old = |pod: &Pod| {
+        let mut owners = pod.metadata.owner_references.iter().flatten();
+        let owner = owners.find(|owner| owner.controller == Some(true));
+        owner.is_some_and(|owner| old.contains(&owner.uid.as_str()))
+    };
+    pods.iter().any(|pod| !pods::is_over(pod) && is_old(pod))
 }
 
 /// Whether somebody has changed how many pods the Deployment should have.

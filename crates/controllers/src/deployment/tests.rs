@@ -112,6 +112,47 @@ fn pods_that_do_not_serve_go_first() {
 }
 
 #[test]
+fn a_deployment_that_recreates_has_all_old_pods_go_at_once() {
+    let deployment = deployment(json!({ "strategy": { "type": "Recreate" } }));
+    let wanted = Wanted::of(&deployment);
+    assert_eq!((wanted.surge, wanted.unavailable), (0, 0));
+    let check = |sets: &[&str], expected: &str| {
+        assert_eq!(told(&rollout::empty_old(&history(&deployment, sets))), expected);
+    };
+    check(&["a 2/2", "b 8/8", "new 0/0"], "a 2>0, b 8>0");
+    check(&["a 0/0", "new 3/3"], "");
+    let history = history(&deployment, &["a 0/0", "new 0/0"]);
+    assert_eq!(rollout::new_size(&wanted, &history, 0), 10);
+}
+
+#[test]
+fn a_deployment_that_recreates_waits_until_old_pods_are_over() {
+    let deployment = deployment(json!({ "strategy": { "type": "Recreate" } }));
+    let check = |sets: &[&str], owner: &str, phase: &str, expected: bool| {
+        let owner = json!({
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": owner,
+            "controller": true,
+        });
+        let pod = read(json!({
+            "metadata": {
+                "ownerReferences": [owner], "deletionTimestamp": "2026-01-01T00:01:00Z",
+            },
+            "status": { "phase": phase },
+        }));
+        let history = history(&deployment, sets);
+        assert_eq!(rollout::old_pods_run(&history, &[Arc::new(pod)]), expected);
+    };
+    check(&["old 0/0", "new 0/0"], "old", "Running", true);
+    check(&["old 0/0", "new 0/0"], "old", "Unknown", true);
+    check(&["old 0/0", "new 0/0"], "old", "Succeeded", false);
+    check(&["old 0/0", "new 0/0"], "old", "Failed", false);
+    check(&["old 0/0", "new 0/0"], "new", "Running", false);
+    check(&["old 0/0", "new 0/0"], "other", "Running", false);
+    // What its ReplicaSet still counts may not be known yet.
+    check(&["old 0/0 running=1", "new 0/0"], "other", "Running", true);
+}
+
+#[test]
 fn percentages_that_come_to_nothing_still_let_one_pod_go() {
     let wanted = Wanted::of(&deployment(strategy(json!("1%"), json!("0%"))));
     assert_eq!((wanted.surge, wanted.unavailable), (1, 0));
