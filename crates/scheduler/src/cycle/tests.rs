@@ -88,6 +88,17 @@ fn a_pod_fits_where_its_requests_are_left() {
 }
 
 #[test]
+fn a_pod_that_claims_devices_waits_and_is_told_why() {
+    check(
+        TWO,
+        "{spec: {resourceClaims: [{name: gpu, resourceClaimName: mine}]}}",
+        "0/2 nodes are available: this scheduler does not allocate resource claims. \
+         no new claims to deallocate, preemption: 0/2 nodes are available: \
+         2 Preemption is not helpful for scheduling.",
+    );
+}
+
+#[test]
 fn each_reason_is_counted_over_all_nodes() {
     check(
         "

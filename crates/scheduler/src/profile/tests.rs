@@ -30,7 +30,7 @@ fn by_default_plugins_are_upstreams() {
         Point::Filter,
         "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit \
          VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread \
-         InterPodAffinity",
+         InterPodAffinity DynamicResources",
     );
     check(
         "{}",
@@ -72,7 +72,8 @@ fn what_is_said_of_all_points_holds_everywhere() {
         config,
         Point::Filter,
         "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit \
-         VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone NodeLabel",
+         VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone DynamicResources \
+         NodeLabel",
     );
 }
 
