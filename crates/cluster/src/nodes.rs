@@ -76,6 +76,14 @@ pub enum Runtime {
 }
 
 impl Runtime {
+    /// The node whose host ports are to be served, if its runtime leaves that to us.
+    pub(crate) fn host_ports_of(&self, names: &[String]) -> Option<String> {
+        match self {
+            Runtime::Process { .. } => names.first().cloned(),
+            Runtime::Fake | Runtime::Cri { .. } => None,
+        }
+    }
+
     /// Whether anything runs.
     pub(crate) fn runs(&self) -> bool {
         !matches!(self, Runtime::Fake)
@@ -137,7 +145,7 @@ impl Nodes {
         let ingress = ingress.map(|listener| reuse(&listener)).transpose();
         let ingress = ingress.map_err(NodesError::Ingress)?;
         let at = place.map(|(at, _)| (at.ip().to_string(), at.port()));
-        let places = Places { node: ADDRESS, server: at };
+        let places = Places { node: ADDRESS, server: at, agent: None };
         let Engine { machine, runtime: engine, locals } =
             Engine::start(&runtime, &client, places, &clock, &mut tasks, &shutdown).await?;
         schedule(&mut tasks, server, cache, &clock, &shutdown);
@@ -148,6 +156,9 @@ impl Nodes {
                 locals,
                 runtime: Arc::clone(&engine),
                 server: None,
+                node: runtime.host_ports_of(&names),
+                client: client.clone(),
+                clock: clock.clone(),
             };
             let (cache, stop) = (cache.clone(), shutdown.clone());
             tasks.spawn(async move { balance(&cache, config, stop).await });
@@ -165,6 +176,9 @@ impl Nodes {
         };
         let cache = cache.clone();
         Ok(async move {
+            if !runtime.runs() {
+                withdraw_ingresses(&client).await;
+            }
             offer_volumes(&client).await;
             kubewright_node::run(client, &cache, config, shutdown).await;
             runtime.end().await;
@@ -187,6 +201,8 @@ pub(crate) struct Places {
     pub(crate) node: IpAddr,
     /// The API server, where it is reached from outside.
     pub(crate) server: Option<(String, u16)>,
+    /// What tells this agent from others in the same cluster; none for the cluster's own.
+    pub(crate) agent: Option<String>,
 }
 
 impl Engine {
@@ -194,14 +210,18 @@ impl Engine {
     pub(crate) async fn start(
         runtime: &Runtime,
         client: &Client,
-        Places { node, server }: Places,
+        Places { node, server, agent }: Places,
         clock: &Clock,
         tasks: &mut JoinSet<()>,
         shutdown: &CancellationToken,
     ) -> Result<Self, NodesError> {
         match runtime {
             Runtime::Fake => {
-                let runtime = Arc::new(runtime::Fake::new(clock.clone(), Vec::new()));
+                let fake = runtime::Fake::new(clock.clone(), Vec::new());
+                let runtime = Arc::new(match agent {
+                    Some(agent) => fake.called(&agent),
+                    None => fake,
+                });
                 let machine = Machine { address: node, ..Machine::simulated() };
                 Ok(Engine { machine, runtime, locals: None })
             }
@@ -288,6 +308,14 @@ pub(crate) fn withdraw(server: &Server) -> impl Future<Output = ()> + Send + 'st
         if let Err(error) = kubewright_node::metrics::withdraw(&client).await {
             warn!(%error, "metrics.k8s.io stays in the API, though nobody serves it");
         }
+        withdraw_ingresses(&client).await;
+    }
+}
+
+/// Has Ingresses no longer say that they are served, which an earlier process has told.
+async fn withdraw_ingresses(client: &Client) {
+    if let Err(error) = kubewright_node::withdraw_ingresses(client, ADDRESS).await {
+        warn!(%error, "Ingresses show an address, though nobody serves them");
     }
 }
 

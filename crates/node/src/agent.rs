@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use k8s_openapi::api::core::v1::{Pod, Taint};
+use k8s_openapi::api::core::v1::{Node, Pod, Taint};
 use kube::Client;
 use kubewright::event::Recorder;
 use kubewright::informer::{Change, Informer, Scope, State};
@@ -58,6 +58,7 @@ pub async fn run(client: Client, cache: &Cache, mut config: Config, shutdown: Ca
     let lives = Pods::default();
     let server = config.server.take();
     let port = server.as_ref().map_or(0, |server| server.address().port());
+    let shown = cache.informer::<Node>(&scope(&config, "metadata.name"));
     for name in &config.nodes {
         let (recorder, scribe) = Recorder::new(client.clone(), name, config.clock.clone());
         let recorder = recorder.of(COMPONENT);
@@ -68,6 +69,7 @@ pub async fn run(client: Client, cache: &Cache, mut config: Config, shutdown: Ca
             profile: profile(name, &config, port),
             recorder: recorder.clone(),
             clock: config.clock.clone(),
+            shown: shown.clone(),
         };
         tasks.spawn(heartbeat.run(stop.clone()));
         let around = Surroundings {
@@ -94,7 +96,7 @@ pub async fn run(client: Client, cache: &Cache, mut config: Config, shutdown: Ca
         tasks.spawn(server.run(state, stop.clone()));
     }
     let dispatch = Dispatch {
-        informer: cache.informer::<Pod>(&scope(&config)),
+        informer: cache.informer::<Pod>(&scope(&config, "spec.nodeName")),
         nodes,
         pods: HashMap::new(),
         lives,
@@ -117,11 +119,12 @@ fn profile(name: &str, config: &Config, port: u16) -> Profile {
     }
 }
 
-fn scope(config: &Config) -> Scope {
+/// Those of these nodes, by the field that has the name of one.
+fn scope(config: &Config, field: &str) -> Scope {
     let fields = match config.nodes.as_slice() {
         _ if config.sees_all => None,
-        [node] => Some(format!("spec.nodeName={node}")),
-        _ => Some("spec.nodeName!=".to_owned()),
+        [node] => Some(format!("{field}={node}")),
+        _ => Some(format!("{field}!=")),
     };
     Scope { fields, ..Scope::default() }
 }

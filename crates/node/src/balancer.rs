@@ -1,10 +1,11 @@
-//! Reaching pods from this machine: ports of nodes, addresses of Services, and a router for
-//! Ingresses, over EndpointSlices.
+//! Reaching pods from this machine: ports of nodes and of pods on them, addresses of Services, and a
+//! router for Ingresses, over EndpointSlices.
 //!
 //! It needs no rights but to listen; addresses of Services (cluster IPs) are served where they can
 //! be given to this machine. What goes where is a value (`table`, pure), made anew when something
 //! changes; connections look it up when they come.
 
+mod publish;
 mod router;
 mod table;
 mod tcp;
@@ -17,17 +18,21 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::Ingress;
-use kubewright::Cache;
+use kube::Client;
+use kubewright::controller::Surroundings;
+use kubewright::event::Recorder;
 use kubewright::informer::{Informer, NotReady, Object, Scope, State, Subscription};
+use kubewright::{Cache, Clock};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+pub use self::publish::withdraw_ingresses;
 use self::table::{Front, Place, Protocol, Table};
 use crate::local::LocalAddresses;
 use crate::runtime::Runtime;
@@ -36,6 +41,8 @@ use crate::runtime::Runtime;
 const RETRY_EVERY: Duration = Duration::from_secs(5);
 /// After a connection that could not be taken: the next would fail as well, for want of files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long the cache may take before it is told that somebody waits for it.
+const SYNC_MAX: Duration = Duration::from_secs(120);
 
 /// Where the balancer listens.
 pub struct BalancerConfig {
@@ -50,20 +57,57 @@ pub struct BalancerConfig {
     /// Where the API server is, if only this machine knows: one that listens at a loopback address
     /// cannot say so to the cluster.
     pub server: Option<SocketAddr>,
+    /// The node whose pods have ports of this machine (`hostPort`); none where whatever runs them sees
+    /// to that.
+    pub node: Option<String>,
+    /// Says in the API where Ingresses are served, as somebody who may.
+    pub client: Client,
+    pub clock: Clock,
 }
 
 /// Passes connections on until `shutdown`; returns when everything it started has ended.
 pub async fn balance(cache: &Cache, config: BalancerConfig, shutdown: CancellationToken) {
-    let BalancerConfig { address, ingress, locals, runtime, server } = config;
+    let BalancerConfig { address, ingress, locals, runtime, server, node, client, clock } = config;
     let (tell, table) = watch::channel(Arc::new(Table::default()));
     let mut tasks = JoinSet::new();
     if let Some(listener) = ingress {
+        match listener.local_addr() {
+            Ok(place) => publish(place, cache, client, clock, &mut tasks, &shutdown),
+            Err(error) => warn!(%error, "Ingresses do not say where they are served"),
+        }
         tasks.spawn(router::run(listener, table.clone(), shutdown.clone()));
     }
     let fronts = Fronts { address, locals, given: BTreeSet::new(), refused: BTreeSet::new() };
     tasks.spawn(fronts.run(table, shutdown.clone()));
-    shutdown.run_until_cancelled(follow(cache, &*runtime, server, &tell)).await;
+    let follow = follow(cache, &*runtime, server, node.as_deref(), &tell);
+    shutdown.run_until_cancelled(follow).await;
     while tasks.join_next().await.is_some() {}
+}
+
+/// Has Ingresses say that they are served at a place.
+fn publish(
+    place: SocketAddr,
+    cache: &Cache,
+    client: Client,
+    clock: Clock,
+    tasks: &mut JoinSet<()>,
+    shutdown: &CancellationToken,
+) {
+    let controller = publish::controller(place);
+    let (recorder, scribe) = Recorder::new(client.clone(), controller.name(), clock.clone());
+    tasks.spawn(scribe);
+    let around = Surroundings {
+        client,
+        cache: cache.clone(),
+        recorder,
+        clock,
+        metrics: Arc::default(),
+        namespaces: BTreeSet::new(),
+        ring: None,
+        sync_max: SYNC_MAX,
+    };
+    let stop = shutdown.clone();
+    tasks.spawn(async move { controller.run(&around, &stop).await });
 }
 
 /// Keeps the table as the cluster is.
@@ -71,17 +115,29 @@ async fn follow(
     cache: &Cache,
     runtime: &dyn Runtime,
     server: Option<SocketAddr>,
+    node: Option<&str>,
     tell: &watch::Sender<Arc<Table>>,
 ) {
     let everywhere = Scope::default();
     let services: Informer<Service> = cache.informer(&everywhere);
     let slices: Informer<EndpointSlice> = cache.informer(&everywhere);
     let ingresses: Informer<Ingress> = cache.informer(&everywhere);
+    let pods = node.map(|node| {
+        let fields = Some(format!("spec.nodeName={node}"));
+        cache.informer::<Pod>(&Scope { fields, ..Scope::default() })
+    });
     let changed = Arc::new(Notify::new());
-    let _heard =
-        (listen(&services, &changed), listen(&slices, &changed), listen(&ingresses, &changed));
+    let _heard = (
+        listen(&services, &changed),
+        listen(&slices, &changed),
+        listen(&ingresses, &changed),
+        pods.as_ref().map(|pods| listen(pods, &changed)),
+    );
     let make = || -> Result<Table, NotReady> {
         let mut table = Table::of(&services.list()?, &slices.list()?, &ingresses.list()?);
+        if let Some(pods) = &pods {
+            table.place_host_ports(&pods.list()?);
+        }
         table.reach(|shown| runtime.reach(shown));
         if let Some(server) = server {
             table.place_server(&services.list()?, server);
@@ -92,6 +148,9 @@ async fn follow(
     services.until(|state| *state == State::Live).await;
     slices.until(|state| *state == State::Live).await;
     ingresses.until(|state| *state == State::Live).await;
+    if let Some(pods) = &pods {
+        pods.until(|state| *state == State::Live).await;
+    }
     loop {
         if let Ok(table) = make() {
             tell.send_if_modified(|known| {
@@ -157,6 +216,7 @@ impl Fronts {
     fn place(&mut self, front: &Front) -> Option<SocketAddr> {
         let ip = match front.place {
             Place::Node => self.address,
+            Place::Host(ip) => ip,
             Place::Service(ip) => {
                 let locals = self.locals.as_ref()?;
                 if self.refused.contains(&ip) {

@@ -1,8 +1,8 @@
 //! Keeps a node in the API: registers it, and says again and again that it is alive.
 //!
 //! The lease is renewed every ten seconds, which is cheap; the status, which is large, every five
-//! minutes, though nothing has changed, and as soon as the node can be heard again after a silence,
-//! in which others have taken it for dead.
+//! minutes, though nothing has changed, and whenever the API shows something else: others may have
+//! taken the node for dead while it was silent.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kubewright::event::Recorder;
-use kubewright::{Clock, Event};
+use kubewright::informer::Informer;
+use kubewright::{Clock, Event, ObjectKey};
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
@@ -22,8 +23,6 @@ use crate::node::{LEASES, Profile};
 
 const RENEW_EVERY: Duration = Duration::from_secs(10);
 const REPORT_EVERY: Duration = Duration::from_secs(5 * 60);
-/// Less than what anybody waits before a node is taken for dead.
-const SILENCE_MAX: Duration = Duration::from_secs(25);
 const RETRY_FIRST: Duration = Duration::from_millis(200);
 const RETRY_MAX: Duration = Duration::from_secs(7);
 
@@ -32,6 +31,8 @@ pub(crate) struct Heartbeat {
     pub(crate) profile: Profile,
     pub(crate) recorder: Recorder,
     pub(crate) clock: Clock,
+    /// The node as the API shows it, among others.
+    pub(crate) shown: Informer<Node>,
 }
 
 impl Heartbeat {
@@ -42,7 +43,6 @@ impl Heartbeat {
     async fn beat(&self) {
         let uid = self.register().await;
         let mut reported = Instant::now();
-        let mut renewed = reported;
         let mut ticks = tokio::time::interval(RENEW_EVERY);
         // After a pause one renewal is as good as many.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -52,18 +52,21 @@ impl Heartbeat {
                 warn!(node = self.profile.name, %error, "a lease is not renewed");
                 continue;
             }
-            let was_silent = renewed.elapsed() >= SILENCE_MAX;
-            if was_silent || reported.elapsed() >= REPORT_EVERY {
+            if self.is_altered() || reported.elapsed() >= REPORT_EVERY {
                 match self.report().await {
-                    Ok(_) => (reported, renewed) = (Instant::now(), Instant::now()),
+                    Ok(_) => reported = Instant::now(),
                     Err(error) => {
                         warn!(node = self.profile.name, %error, "the status of a node is not written");
                     }
                 }
-            } else {
-                renewed = Instant::now();
             }
         }
+    }
+
+    /// Whether the API shows something else than this node says.
+    fn is_altered(&self) -> bool {
+        let node = self.shown.get(&ObjectKey::new(None, &self.profile.name));
+        node.ok().flatten().is_some_and(|node| !self.profile.is_shown(&node))
     }
 
     /// Sees that the node is in the API, as long as that takes. Gives its uid.

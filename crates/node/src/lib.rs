@@ -28,7 +28,7 @@ mod tls;
 mod volume;
 
 pub use agent::{Config, run};
-pub use balancer::{BalancerConfig, balance};
+pub use balancer::{BalancerConfig, balance, withdraw_ingresses};
 pub use dns::Dns;
 pub use local::LocalAddresses;
 pub use node::Machine;

@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::{
     DaemonEndpoint, Node, NodeAddress, NodeCondition, NodeDaemonEndpoints, NodeSpec, NodeStatus,
     NodeSystemInfo, Taint,
 };
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, OwnerReference, Time};
 use kube::api::ObjectMeta;
 
@@ -101,6 +102,30 @@ impl Profile {
             }),
             ..NodeStatus::default()
         }
+    }
+
+    /// Whether a node shows what it should, whatever else others have told of it: resources and
+    /// conditions of theirs stay.
+    pub(crate) fn is_shown(&self, node: &Node) -> bool {
+        let own = self.status(&[], Timestamp::UNIX_EPOCH);
+        let Some(shown) = &node.status else { return false };
+        type Amounts = Option<BTreeMap<String, Quantity>>;
+        let has_all = |own: &Amounts, shown: &Amounts| {
+            let amount = |name: &str| shown.as_ref().and_then(|shown| shown.get(name));
+            own.iter().flatten().all(|(name, own)| amount(name) == Some(own))
+        };
+        let has_condition = |own: &NodeCondition| {
+            let mut all = shown.conditions.iter().flatten();
+            all.any(|it| {
+                it.type_ == own.type_ && it.status == own.status && it.reason == own.reason
+            })
+        };
+        shown.addresses == own.addresses
+            && shown.daemon_endpoints == own.daemon_endpoints
+            && shown.node_info == own.node_info
+            && has_all(&own.capacity, &shown.capacity)
+            && has_all(&own.allocatable, &shown.allocatable)
+            && own.conditions.iter().flatten().all(has_condition)
     }
 
     /// The lease by which others know that the node is alive.

@@ -1,6 +1,9 @@
 //! What is sent to the API when a status has changed: no more than that.
 
-use k8s_openapi::api::core::v1::{Pod, PodStatus};
+#[cfg(test)]
+mod tests;
+
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus};
 use serde_json::{Map, Value, json};
 
 use crate::pod::CONDITIONS;
@@ -79,4 +82,37 @@ pub(crate) fn take_altered(ours: &mut PodStatus, theirs: Option<&PodStatus>) {
             known.clone_from(theirs);
         }
     }
+    if matches!(theirs.phase.as_deref(), Some("Succeeded" | "Failed")) {
+        // Nothing leads out of these, whoever said it.
+        ours.phase.clone_from(&theirs.phase);
+    } else if ours.phase != theirs.phase {
+        ours.phase = None;
+    }
+    ours.pod_ip.clone_from(&theirs.pod_ip);
+    let lists = [
+        (&mut ours.init_container_statuses, &theirs.init_container_statuses),
+        (&mut ours.container_statuses, &theirs.container_statuses),
+        (&mut ours.ephemeral_container_statuses, &theirs.ephemeral_container_statuses),
+    ];
+    for (ours, theirs) in lists {
+        // Not what the API may show in other words, as times: that would be put right without end.
+        let seen = |all: &Option<Vec<ContainerStatus>>| -> Vec<_> {
+            let all = all.iter().flatten();
+            all.map(|it| (it.name.clone(), it.ready, it.restart_count, kind(&it.state))).collect()
+        };
+        if seen(ours) != seen(theirs) {
+            ours.clone_from(theirs);
+        }
+    }
+}
+
+/// Whether a container waits, runs or has ended.
+fn kind(state: &Option<ContainerState>) -> [bool; 3] {
+    let state = state.as_ref();
+    let has = |has: fn(&ContainerState) -> bool| state.is_some_and(has);
+    [
+        has(|it| it.waiting.is_some()),
+        has(|it| it.running.is_some()),
+        has(|it| it.terminated.is_some()),
+    ]
 }

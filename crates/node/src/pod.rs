@@ -6,6 +6,7 @@
 
 mod backoff;
 mod hook;
+mod image;
 mod life;
 mod notice;
 mod plan;
@@ -16,4 +17,5 @@ mod status;
 mod tests;
 pub(crate) mod worker;
 
+pub(crate) use self::notice::pause;
 pub(crate) use self::status::{CONDITIONS, Host};

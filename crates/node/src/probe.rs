@@ -1,5 +1,8 @@
 //! Probes over the network, and by commands: whether a container is well.
 
+#[cfg(test)]
+mod tests;
+
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -10,12 +13,16 @@ use hyper_util::rt::TokioIo;
 use k8s_openapi::api::core::v1::{Container, GRPCAction, HTTPGetAction, Probe};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
 
+use crate::pod::pause;
 use crate::runtime::{Health, Runtime, Target};
 
 /// How much of an answer is read.
 const BODY_BYTES_MAX: usize = 10 * 1024;
 const AGENT: &str = "kube-probe/1.36";
+/// Between two tries to reach a server for calls, as Go's library waits at first.
+const RECONNECT: Duration = Duration::from_secs(1);
 
 /// Looks whether a container is well, for no longer than the probe says.
 pub(crate) async fn run(runtime: &dyn Runtime, target: &Target, probe: &Probe) -> Health {
@@ -48,17 +55,18 @@ pub(crate) async fn run(runtime: &dyn Runtime, target: &Target, probe: &Probe) -
             };
         }
         match &probe.grpc {
-            Some(grpc) => by_grpc(runtime, address, grpc).await,
+            Some(grpc) => by_grpc(runtime, address, grpc, timeout).await,
             None => Health::Unknown("missing probe handler".to_owned()),
         }
     };
+    if probe.grpc.is_some() {
+        // It says itself what took too long.
+        return looking.await;
+    }
     match tokio::time::timeout(timeout, looking).await {
         Ok(health) => health,
         Err(_) if probe.exec.is_some() => {
             Health::Ill(format!("command timed out after {seconds}s"))
-        }
-        Err(_) if probe.grpc.is_some() => {
-            Health::Ill(format!("timeout: health rpc did not complete within {seconds}s"))
         }
         Err(_) => Health::Ill("context deadline exceeded".to_owned()),
     }
@@ -162,41 +170,64 @@ async fn answer(
     }
 }
 
-async fn by_grpc(runtime: &dyn Runtime, address: IpAddr, grpc: &GRPCAction) -> Health {
+async fn by_grpc(
+    runtime: &dyn Runtime,
+    address: IpAddr,
+    grpc: &GRPCAction,
+    timeout: Duration,
+) -> Health {
     use tonic_health::pb::HealthCheckRequest;
     use tonic_health::pb::health_check_response::ServingStatus;
     use tonic_health::pb::health_client::HealthClient;
 
-    let port = u16::try_from(grpc.port).unwrap_or_default();
-    let place = SocketAddr::new(address, port);
-    let unreachable = |error: &dyn std::fmt::Display| {
-        Health::Ill(format!("error: failed to connect service at \"{place}\": {error}"))
-    };
-    let reached = runtime.reach(place);
-    let endpoint = match tonic::transport::Endpoint::from_shared(format!("http://{reached}")) {
-        Ok(endpoint) => endpoint,
-        Err(error) => return unreachable(&error),
-    };
-    let channel = match endpoint.connect().await {
-        Ok(channel) => channel,
-        Err(error) => return unreachable(&error),
+    let (deadline, within) = (Instant::now() + timeout, pause(timeout));
+    let place = SocketAddr::new(address, u16::try_from(grpc.port).unwrap_or_default());
+    let Ok(channel) = timeout_at(deadline, channel(runtime.reach(place))).await else {
+        return Health::Ill(format!(
+            "timeout: failed to connect service \"{place}\" within {within}: \
+             context deadline exceeded"
+        ));
     };
     let service = grpc.service.clone().unwrap_or_default();
-    let asked = HealthClient::new(channel).check(HealthCheckRequest { service }).await;
-    match asked {
-        Ok(answer) => match answer.into_inner().status() {
-            ServingStatus::Serving => Health::Well,
-            other => {
-                let status = other.as_str_name();
-                Health::Ill(format!("service unhealthy (responded with {status:?})"))
-            }
+    let mut client = HealthClient::new(channel);
+    let asked = timeout_at(deadline, client.check(HealthCheckRequest { service })).await;
+    let why = match asked {
+        Err(_) => format!("timeout: health rpc did not complete within {within}"),
+        Ok(Ok(answer)) => match answer.into_inner().status() {
+            ServingStatus::Serving => return Health::Well,
+            other => format!("service unhealthy (responded with {:?})", other.as_str_name()),
         },
-        Err(status) if status.code() == tonic::Code::Unimplemented => Health::Ill(format!(
+        Ok(Err(status)) if status.code() == tonic::Code::Unimplemented => format!(
             "error: this server does not implement the grpc health protocol \
              (grpc.health.v1.Health): {}",
             status.message()
-        )),
-        Err(status) => Health::Ill(format!("error: health rpc probe failed: {status}")),
+        ),
+        Ok(Err(status)) => {
+            let (code, message) = (code_name(status.code()), status.message());
+            format!("error: health rpc probe failed: rpc error: code = {code} desc = {message}")
+        }
+    };
+    Health::Ill(why)
+}
+
+/// A connection for calls, as soon as somebody takes one: who does not listen yet may soon.
+async fn channel(place: SocketAddr) -> tonic::transport::Channel {
+    let endpoint = tonic::transport::Endpoint::from_shared(format!("http://{place}"))
+        .and_then(|endpoint| endpoint.user_agent(AGENT))
+        .expect("an address makes a URL");
+    loop {
+        match endpoint.connect().await {
+            Ok(channel) => return channel,
+            Err(_) => tokio::time::sleep(RECONNECT).await,
+        }
+    }
+}
+
+/// As Go prints it.
+fn code_name(code: tonic::Code) -> String {
+    match code {
+        tonic::Code::Cancelled => "Canceled".to_owned(),
+        code => format!("{code:?}"),
     }
 }
 

@@ -15,6 +15,8 @@ mod fake;
 mod growth;
 #[cfg(target_os = "linux")]
 mod last_words;
+#[cfg(target_os = "linux")]
+mod names;
 mod output;
 #[cfg(target_os = "linux")]
 mod process;
@@ -35,7 +37,7 @@ use futures::stream::BoxStream;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, Pod, Probe};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 pub use self::cri::{CriConfig, CriError, LoadError, cri, end_containers, load_images};
 pub use self::fake::{Fake, Stage};
@@ -56,9 +58,9 @@ pub trait Runtime: Send + Sync + 'static {
     /// Makes the place where a pod's containers will be: addresses, volumes, directories.
     fn prepare<'a>(&'a self, pod: &'a Pod) -> BoxFuture<'a, Result<Vec<IpAddr>, PrepareError>>;
 
-    /// Keeps up to date what a pod was given: contents of volumes, tokens. Does not end by itself:
-    /// it is dropped with the pod.
-    fn tend(&self, pod: Arc<Pod>) -> BoxFuture<'_, ()>;
+    /// Keeps up to date what a pod was given: contents of volumes, tokens. `pod` is as it is by now.
+    /// Does not end by itself: it is dropped with the pod.
+    fn tend(&self, pod: watch::Receiver<Arc<Pod>>) -> BoxFuture<'_, ()>;
 
     /// Sees that an image is there, as the container's pull policy says. `tell` is called before
     /// anything is fetched.
@@ -306,6 +308,11 @@ pub enum PrepareError {
 /// Why a container does not run. All are tried again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
+    /// No image can be called so.
+    #[error(
+        "Failed to apply default image tag {image:?}: couldn't parse image name {image:?}: {why}"
+    )]
+    Name { image: String, why: String },
     /// Its image cannot be had.
     #[error("{0}")]
     Pull(String),
@@ -357,6 +364,7 @@ impl StartError {
     /// As status shows it while the container waits.
     pub fn reason(&self) -> &'static str {
         match self {
+            StartError::Name { .. } => "InvalidImageName",
             StartError::Pull(_) => "ErrImagePull",
             StartError::Inspect(_) => "ImageInspectError",
             StartError::NeverPull(_) => "ErrImageNeverPull",

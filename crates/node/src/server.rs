@@ -297,7 +297,7 @@ impl State {
     fn running(&self, namespace: &str, pod: &str, container: &str) -> Result<Id, Refusal> {
         let life = self.life(namespace, pod)?;
         let life = lock(&life);
-        let running = life.member(container).and_then(|member| member.running());
+        let running = life.member(container).and_then(|member| member.up());
         running.map(|running| running.started.id.clone()).ok_or_else(|| {
             Refusal(StatusCode::NOT_FOUND, format!("container not found (\"{container}\")\n"))
         })

@@ -225,6 +225,38 @@ fn deployments_are_made_reached_scaled_rolled_read_entered_drained_and_measured(
     session.run("rollout status deployment/hello --timeout=120s");
 }
 
+#[test]
+fn ingresses_say_where_they_are_served() {
+    let Some(session) = Session::start() else { return };
+    session.run("create deployment hello --image=nginxdemos/hello --port=8080");
+    session.run("expose deployment hello --port=80 --target-port=8080");
+    session.run("create ingress hello --rule=/hi*=hello:80");
+    let first = ".status.loadBalancer.ingress[0]";
+    let place = format!("jsonpath={{{first}.ip}}:{{{first}.ports[0].port}}");
+    let place = eventually("the Ingress says where it is", || {
+        let place = session.try_run(&format!("get ingress hello --output {place}"))?;
+        when(place.starts_with("127.0.0.1:"), &place).map(|()| place)
+    });
+    let listed = session.run("get ingress hello --no-headers");
+    assert!(listed.contains(" 127.0.0.1 "), "{listed}");
+    eventually("it is served there", || fetch(&format!("http://{place}/hi")));
+}
+
+#[test]
+fn people_talk_with_what_they_run() {
+    let Some(session) = Session::start() else { return };
+    let run = "run talk -i --rm --quiet --restart=Never --image=busybox --command -- cat";
+    let mut talking = session.command(run);
+    let talking = talking.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut talking = talking.expect("kubectl runs");
+    let mut said = talking.stdin.take().expect("a pipe");
+    said.write_all(b"hello, container\n").expect("it listens");
+    drop(said);
+    let heard = talking.wait_with_output().expect("it ends");
+    assert_eq!(String::from_utf8_lossy(&heard.stdout), "hello, container\n");
+    assert!(heard.status.success());
+}
+
 /// Where the network can be administered, by the user or in a namespace of the user's own, Services
 /// answer at their own addresses and pods are where they are shown.
 #[test]

@@ -104,7 +104,8 @@ pub async fn node(options: NodeOptions, ready: impl FnOnce(&Joined)) -> Result<(
     let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
     let server_here = host.parse().ok().filter(IpAddr::is_loopback);
     let server_here = server_here.map(|host| SocketAddr::new(host, port));
-    let places = Places { node: address, server: Some((host, port)) };
+    let agent = names.first().cloned();
+    let places = Places { node: address, server: Some((host, port)), agent };
     let engine = Engine::start(&options.runtime, &client, places, &clock, &mut tasks, &shutdown);
     let Engine { machine, runtime, locals } = engine.await?;
     ready(&Joined {
@@ -124,6 +125,9 @@ pub async fn node(options: NodeOptions, ready: impl FnOnce(&Joined)) -> Result<(
             locals,
             runtime: Arc::clone(&runtime),
             server: server_here,
+            node: options.runtime.host_ports_of(&names),
+            client: client.clone(),
+            clock: clock.clone(),
         };
         let (cache, stop) = (cache.clone(), shutdown.clone());
         tasks.spawn(async move { balance(&cache, config, stop).await });

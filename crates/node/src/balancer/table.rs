@@ -1,10 +1,10 @@
 //! Which pods stand behind which port, host and path.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Service, ServicePort};
+use k8s_openapi::api::core::v1::{Pod, Service, ServicePort};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::{HTTPIngressPath, Ingress, IngressBackend};
 
@@ -28,6 +28,8 @@ pub(super) struct Front {
 pub(super) enum Place {
     /// At the address of the node.
     Node,
+    /// At an address that the machine has.
+    Host(IpAddr),
     /// At an address of its own.
     Service(Ipv4Addr),
 }
@@ -88,6 +90,36 @@ impl Table {
         }
     }
 
+    /// Leads ports of the machine to those pods that want them. A Service that is there keeps its
+    /// own.
+    pub(super) fn place_host_ports(&mut self, pods: &[Arc<Pod>]) {
+        for pod in pods {
+            let (Some(spec), Some(status)) = (&pod.spec, &pod.status) else { continue };
+            let is_over = matches!(status.phase.as_deref(), Some("Succeeded" | "Failed"));
+            let address = status.pod_ip.as_ref().and_then(|ip| ip.parse::<IpAddr>().ok());
+            // Those on the machine's own network have its ports anyway.
+            let address = address.filter(|_| !is_over && spec.host_network != Some(true));
+            let Some(address) = address else { continue };
+            let sidecars = spec.init_containers.iter().flatten();
+            let sidecars = sidecars.filter(|it| it.restart_policy.as_deref() == Some("Always"));
+            let containers = spec.containers.iter().chain(sidecars);
+            for wanted in containers.flat_map(|container| container.ports.iter().flatten()) {
+                let Some(protocol) = Protocol::named(wanted.protocol.as_deref()) else { continue };
+                let number = |port: i32| u16::try_from(port).ok().filter(|port| *port != 0);
+                let (Some(port), Some(to)) =
+                    (wanted.host_port.and_then(number), number(wanted.container_port))
+                else {
+                    continue;
+                };
+                let own = wanted.host_ip.as_ref().and_then(|ip| ip.parse::<IpAddr>().ok());
+                let own = own.filter(|ip| !ip.is_unspecified());
+                let place = own.map_or(Place::Node, Place::Host);
+                let front = Front { place, protocol, port };
+                self.fronts.entry(front).or_insert_with(|| vec![SocketAddr::new(address, to)]);
+            }
+        }
+    }
+
     /// Leads to the API server at a place that its Service does not tell.
     pub(super) fn place_server(&mut self, services: &[Arc<Service>], place: SocketAddr) {
         let is_server = |service: &&Arc<Service>| {
@@ -132,13 +164,20 @@ impl Route {
     }
 }
 
+impl Protocol {
+    /// Those that are passed on.
+    fn named(name: Option<&str>) -> Option<Self> {
+        match name.unwrap_or("TCP") {
+            "TCP" => Some(Protocol::Tcp),
+            "UDP" => Some(Protocol::Udp),
+            _ => None,
+        }
+    }
+}
+
 /// Where a port of a Service is to be served.
 fn fronts(service: &Service, port: &ServicePort) -> Vec<Front> {
-    let protocol = match port.protocol.as_deref().unwrap_or("TCP") {
-        "TCP" => Protocol::Tcp,
-        "UDP" => Protocol::Udp,
-        _ => return Vec::new(),
-    };
+    let Some(protocol) = Protocol::named(port.protocol.as_deref()) else { return Vec::new() };
     let front = |place, port: i32| {
         let port = u16::try_from(port).ok().filter(|port| *port != 0);
         port.map(|port| Front { place, protocol, port })

@@ -82,6 +82,7 @@ fn ports_and_addresses_of_services_lead_to_pods_that_are_ready() {
     let fronts = table.fronts.iter().map(|(front, to)| {
         let place = match front.place {
             Place::Node => "node".to_owned(),
+            Place::Host(ip) => format!("host {ip}"),
             Place::Service(ip) => ip.to_string(),
         };
         format!("{place}:{} {:?} -> {to:?}", front.port, front.protocol)
@@ -94,6 +95,34 @@ fn ports_and_addresses_of_services_lead_to_pods_that_are_ready() {
         "10.0.0.99:53 Udp -> []".to_owned(),
     ];
     assert_eq!(fronts.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn pods_have_the_ports_of_the_machine_that_they_want() {
+    let pod = |spec: &str, status: &str| {
+        read::<Pod>(&format!("{{metadata: {{name: p}}, spec: {{{spec}}}, status: {{{status}}}}}"))
+    };
+    let up = "phase: Running, podIP: 198.18.0.9";
+    let check = |spec: &str, status: &str, expected: &[&str]| {
+        let mut table = table();
+        let before = table.fronts.clone();
+        table.place_host_ports(&[pod(spec, status)]);
+        table.fronts.retain(|front, _| !before.contains_key(front));
+        let found = table.fronts.iter().map(|(Front { place, protocol, port }, to)| {
+            format!("{place:?} {port} {protocol:?} -> {to:?}")
+        });
+        assert_eq!(found.collect::<Vec<_>>(), expected, "{spec} {status}");
+    };
+    let ports = "containers: [{name: a, ports: [{containerPort: 80, hostPort: 8080}, \
+                 {containerPort: 53, hostPort: 5353, protocol: UDP, hostIP: 127.0.0.2}, \
+                 {containerPort: 90}]}]";
+    let both = ["Node 8080 Tcp -> [198.18.0.9:80]", "Host(127.0.0.2) 5353 Udp -> [198.18.0.9:53]"];
+    check(ports, up, &both);
+    check(ports, "phase: Pending", &[]);
+    check(ports, "phase: Succeeded, podIP: 198.18.0.9", &[]);
+    check(&format!("hostNetwork: true, {ports}"), up, &[]);
+    let taken = "containers: [{name: a, ports: [{containerPort: 80, hostPort: 30080}]}]";
+    check(taken, up, &[]);
 }
 
 #[tokio::test]

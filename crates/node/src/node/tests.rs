@@ -44,6 +44,38 @@ fn a_condition_that_has_not_changed_keeps_its_time() {
 }
 
 #[test]
+fn a_node_shows_what_it_should_whatever_others_add() {
+    let now = Timestamp::from_second(100).expect("a time");
+    let check = |change: fn(&mut NodeStatus), expected: bool| {
+        let mut node = profile().node(now);
+        change(node.status.as_mut().expect("a status"));
+        assert_eq!(profile().is_shown(&node), expected);
+    };
+    check(|_| {}, true);
+    check(
+        |status| {
+            let capacity = status.capacity.get_or_insert_default();
+            capacity.insert("example.com/gpu".to_owned(), Quantity("1".to_owned()));
+            let frozen = NodeCondition { type_: "Frozen".to_owned(), ..NodeCondition::default() };
+            status.conditions.get_or_insert_default().push(frozen);
+        },
+        true,
+    );
+    check(|status| status.conditions.as_mut().expect("some")[3].status = "Unknown".into(), false);
+    check(|status| drop(status.conditions.as_mut().expect("some").pop()), false);
+    check(|status| status.addresses = None, false);
+    check(|status| drop(status.allocatable.as_mut().expect("some").remove("cpu")), false);
+    check(
+        |status| {
+            let capacity = status.capacity.get_or_insert_default();
+            capacity.insert("cpu".to_owned(), Quantity("999".to_owned()));
+        },
+        false,
+    );
+    check(|status| status.node_info.as_mut().expect("some").kubelet_version = "v1".into(), false);
+}
+
+#[test]
 fn a_node_has_the_labels_that_all_nodes_have() {
     let labels = profile().labels();
     assert_eq!(labels["kubernetes.io/hostname"], "n1");

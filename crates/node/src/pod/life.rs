@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodSpec, PodStatus};
+use k8s_openapi::api::core::v1::{
+    Container, ContainerStatus, LifecycleHandler, Pod, PodSpec, PodStatus,
+};
 
 use super::backoff::{Backoff, later};
 use super::plan::Action;
@@ -81,6 +83,8 @@ pub(crate) enum Now {
     Idle,
     /// The runtime was asked to start it.
     Starting,
+    /// It runs, and what it wants done then is under way: until that is over it shows as starting.
+    Hooked(Running),
     Running(Running),
 }
 
@@ -88,6 +92,8 @@ pub(crate) enum Now {
 pub(crate) struct Running {
     pub(crate) started: Started,
     pub(crate) probes: Probes,
+    /// What it wanted done when it started has failed.
+    pub(crate) has_failed_hook: bool,
     /// It was asked to end, at the latest by this time.
     pub(crate) stopping: Option<Timestamp>,
 }
@@ -280,10 +286,8 @@ impl Life {
                 let wanted = self.end.as_ref().map(|end| end.by);
                 let by = later(now, *grace);
                 let by = wanted.map_or(by, |wanted| by.min(wanted));
-                if let Some(Now::Running(running)) =
-                    self.member_mut(container).map(|member| &mut member.now)
-                {
-                    running.stopping = Some(by);
+                if let Some(member) = self.member_mut(container) {
+                    member.stop(by);
                 }
             }
             Action::Probe { container, kind } => {
@@ -333,7 +337,11 @@ impl Life {
                 member.trouble = None;
                 member.is_replaced = false;
                 member.failures = Backoff::default();
-                member.now = Now::Running(Running { started, probes, stopping: None });
+                let running = Running { started, probes, has_failed_hook: false, stopping: None };
+                member.now = match post_start(&member.spec) {
+                    Some(_) => Now::Hooked(running),
+                    None => Now::Running(running),
+                };
             }
             Err(error) => {
                 let is_image = matches!(error, StartError::Pull(_));
@@ -345,9 +353,21 @@ impl Life {
         }
     }
 
+    /// What a container wanted done when it started is over. If it was asked to end meanwhile,
+    /// that does not matter any more.
+    pub(crate) fn hooked(&mut self, container: &str, id: &Id, has_failed: bool) {
+        let Some(member) = self.member_mut(container) else { return };
+        if let Now::Hooked(running) = &member.now
+            && running.started.id == *id
+        {
+            let running = Running { has_failed_hook: has_failed, ..running.clone() };
+            member.now = Now::Running(running);
+        }
+    }
+
     pub(crate) fn ended(&mut self, container: &str, id: &Id, ended: Ended) {
         let Some(member) = self.member_mut(container) else { return };
-        if let Now::Running(running) = &member.now
+        if let Some(running) = member.up()
             && running.started.id == *id
         {
             let exit = Exit { started: running.started.clone(), ended };
@@ -413,7 +433,23 @@ impl Member {
     pub(crate) fn running(&self) -> Option<&Running> {
         match &self.now {
             Now::Running(running) => Some(running),
+            Now::Idle | Now::Starting | Now::Hooked(_) => None,
+        }
+    }
+
+    /// Its process, whether or not that counts as running yet.
+    pub(crate) fn up(&self) -> Option<&Running> {
+        match &self.now {
+            Now::Running(running) | Now::Hooked(running) => Some(running),
             Now::Idle | Now::Starting => None,
+        }
+    }
+
+    /// It is asked to end by this time. It does not wait for its hook: whoever ends it is not held
+    /// up by what its start was to be followed by.
+    fn stop(&mut self, by: Timestamp) {
+        if let Some(running) = self.up() {
+            self.now = Now::Running(Running { stopping: Some(by), ..running.clone() });
         }
     }
 
@@ -478,8 +514,12 @@ impl Member {
                 let is_started = known.is_some_and(|known| known.started == Some(true));
                 let is_ready = known.is_some_and(|known| known.ready);
                 let probes = Probes::new(&self.spec, started.at).adopted(is_started, is_ready);
-                self.now =
-                    Now::Running(Running { started: started.clone(), probes, stopping: None });
+                self.now = Now::Running(Running {
+                    started: started.clone(),
+                    probes,
+                    has_failed_hook: false,
+                    stopping: None,
+                });
             }
         }
     }
@@ -502,6 +542,11 @@ impl Member {
             self.exit_before = self.exit.replace(Exit { started: started_of(known, at), ended });
         }
     }
+}
+
+/// What a container wants done when it has started.
+pub(crate) fn post_start(container: &Container) -> Option<&LifecycleHandler> {
+    container.lifecycle.as_ref()?.post_start.as_ref()
 }
 
 fn exit_of(

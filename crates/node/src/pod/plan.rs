@@ -90,6 +90,11 @@ impl Plan {
             });
             return is_sooner.then_some(Action::End { why: End::Deleted, grace });
         }
+        let phase = life.pod.status.as_ref().and_then(|status| status.phase.as_deref());
+        if current.is_none() && matches!(phase, Some("Succeeded" | "Failed")) {
+            // Somebody else has said so, and nothing leads out of it.
+            return Some(Action::End { why: End::Done, grace: grace(life) });
+        }
         let deadline = life.spec().active_deadline_seconds?;
         let deadline = later(life.since, Duration::from_secs(deadline.max(0) as u64));
         if current.is_some() {
@@ -234,6 +239,11 @@ impl Plan {
             };
             let (name, spec) = (&member.spec.name, life.spec());
             let failed = running.probes.failed();
+            if running.has_failed_hook {
+                let (container, message) = (name.clone(), Some("FailedPostStartHook".to_owned()));
+                self.actions.push(Action::Stop { container, grace: grace(life), message });
+                continue;
+            }
             let (message, own_grace) = match failed {
                 Some(kind) => {
                     let probe = kind.of(&member.spec);
@@ -264,7 +274,7 @@ impl Plan {
         let Some(end) = &life.end else { return };
         let mut is_quiet = true;
         let mut stop = |member: &Member| {
-            if let Some(running) = member.running() {
+            if let Some(running) = member.up() {
                 let is_new = running.stopping.is_none();
                 if running.stopping.is_none_or(|by| by > end.by) {
                     let grace = Duration::try_from(end.by.duration_since(now)).unwrap_or_default();

@@ -176,12 +176,13 @@ fn container_status(life: &Life, member: &Member) -> ContainerStatus {
         Role::Sidecar | Role::Main => running.is_some_and(|running| running.probes.is_ready()),
     };
     let has_run = newest.is_some();
+    let shown_starts = member.starts - u32::from(matches!(member.now, Now::Hooked(_)));
     ContainerStatus {
         name: spec.name.clone(),
         image: spec.image.clone().unwrap_or_default(),
         image_id: newest.map(|newest| newest.image_id.clone()).unwrap_or_default(),
         container_id: newest.map(|newest| newest.id.to_string()).filter(|id| !id.is_empty()),
-        restart_count: i32::try_from(member.starts.saturating_sub(1)).unwrap_or(i32::MAX),
+        restart_count: i32::try_from(shown_starts.saturating_sub(1)).unwrap_or(i32::MAX),
         started: (member.role != Role::Ephemeral).then_some(started),
         ready,
         state: Some(state),

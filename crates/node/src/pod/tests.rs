@@ -25,8 +25,8 @@ struct Story {
 /// Plays a story, a line for each thing that happens, and compares what was done and shown.
 ///
 /// `up a` means that a container has started, `exit a 1` that it ended, `no a pull` that it could
-/// not be started, `well a ready` and `ill a alive` what a probe found, `wait 10` that time passes,
-/// `delete 30` that somebody deleted the pod, and `show` that we look at its status.
+/// not be started, `done a hook` and `failed a hook` what became of its hook, `well a ready` and `ill a alive` what a probe found, `wait 10` that time passes,
+/// `delete 30` that somebody deleted the pod, `phase Failed` that somebody said so, and `show` that we look at its status.
 fn check(spec: &str, story: &str, expected: &str) {
     let it = Story::play(spec, story);
     let expected: Vec<&str> =
@@ -54,7 +54,7 @@ impl Story {
         let words: Vec<&str> = line.split(' ').collect();
         let id = |it: &Story, name: &str| {
             let member = it.life.member(name).expect("a container");
-            member.running().map_or_else(|| Id::new(""), |running| running.started.id.clone())
+            member.up().map_or_else(|| Id::new(""), |running| running.started.id.clone())
         };
         let number = |word: &str| word.parse::<i64>().expect("a number");
         match words[..] {
@@ -64,6 +64,10 @@ impl Story {
                 let id = Id::new(format!("t://{name}{starts}"));
                 let started = Started { id, image_id: "i".to_owned(), at: self.now };
                 self.life.started(name, Ok(started), self.now);
+            }
+            [how @ ("done" | "failed"), name, "hook"] => {
+                let id = id(self, name);
+                self.life.hooked(name, &id, how == "failed");
             }
             ["no", name, "pull"] => {
                 let error = StartError::Pull("no such image".to_owned());
@@ -89,6 +93,11 @@ impl Story {
                 let mut pod = Pod::clone(&self.life.pod);
                 pod.metadata.deletion_timestamp = Some(Time(self.now));
                 pod.metadata.deletion_grace_period_seconds = Some(number(seconds));
+                self.life.seen(Arc::new(pod));
+            }
+            ["phase", phase] => {
+                let mut pod = Pod::clone(&self.life.pod);
+                pod.status.get_or_insert_default().phase = Some(phase.to_owned());
                 self.life.seen(Arc::new(pod));
             }
             ["show"] => self.show(),
@@ -486,5 +495,62 @@ fn a_pod_that_is_deleted_before_it_started_is_over_at_once() {
          0 release
          0 delete
          0 Failed; i waits ErrImagePull x0; a waits PodInitializing x0; Initialized=False ContainersNotInitialized; Ready=False PodFailed",
+    );
+}
+
+#[test]
+fn a_container_runs_when_its_hook_is_done() {
+    check(
+        "spec: {containers: [{name: a, image: i, lifecycle: {postStart: {sleep: {seconds: 9}}}}]}",
+        "up a
+         show
+         wait 9
+         done a hook
+         show",
+        "0 start a
+         0 Pending; a waits ContainerCreating x0; Initialized=True -; Ready=False ContainersNotReady
+         9 Running; a runs x0 ready; Initialized=True -; Ready=True -",
+    );
+}
+
+#[test]
+fn a_container_whose_hook_fails_is_ended_and_started_again() {
+    check(
+        "spec: {containers: [{name: a, image: i, lifecycle: {postStart: {sleep: {seconds: 9}}}}]}",
+        "up a
+         failed a hook
+         exit a 137",
+        "0 start a
+         0 stop a in 30s: FailedPostStartHook
+         0 start a",
+    );
+}
+
+#[test]
+fn a_hook_does_not_hold_up_the_end() {
+    check(
+        "spec: {containers: [{name: a, image: i, lifecycle: {postStart: {sleep: {seconds: 9}}}}]}",
+        "up a
+         delete 5
+         exit a 0",
+        "0 start a
+         0 end: Deleted
+         0 stop a in 5s: Stopping container a
+         0 release
+         0 delete",
+    );
+}
+
+#[test]
+fn a_pod_that_somebody_says_has_failed_is_ended() {
+    check(
+        "spec: {containers: [{name: a}]}",
+        "up a
+         phase Failed
+         exit a 0",
+        "0 start a
+         0 end: Done
+         0 stop a in 30s: Stopping container a
+         0 release",
     );
 }

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::hook;
-use super::life::{End, Life, Role, Sandbox};
+use super::life::{End, Life, Role, Sandbox, post_start};
 use super::notice::Notice;
 use super::plan::{Action, plan};
 use super::status::{Host, status};
@@ -60,6 +60,8 @@ pub(crate) struct Seen {
 pub(crate) struct Worker {
     around: Surroundings,
     seen: watch::Receiver<Seen>,
+    /// The pod as it was last seen, for whoever keeps what it was given up to date.
+    now: watch::Sender<Arc<Pod>>,
     life: SharedLife,
     under_way: FuturesUnordered<BoxFuture<'static, Outcome>>,
     /// What the API shows, or will when what is being written is.
@@ -81,6 +83,7 @@ fn version(pod: &Pod) -> Written {
 enum Outcome {
     Prepared(Result<Vec<std::net::IpAddr>, PrepareError>),
     Started { container: String, started: Result<Started, StartError> },
+    Hooked { container: String, id: Id, done: Result<(), RuntimeError> },
     Ended { container: String, id: Id, ended: Ended },
     Stopped { container: String, id: Id, stopped: Result<(), RuntimeError> },
     Probed { container: String, id: Id, kind: ProbeKind, health: Health },
@@ -93,11 +96,12 @@ impl Worker {
     pub(crate) fn new(around: Surroundings, seen: watch::Receiver<Seen>) -> (Self, SharedLife) {
         let pod = Arc::clone(&seen.borrow().pod);
         let reported = pod.status.clone().unwrap_or_default();
-        let life = Life::new(pod, Found::default(), around.clock.now());
+        let life = Life::new(Arc::clone(&pod), Found::default(), around.clock.now());
         let life = Arc::new(Mutex::new(life));
         let worker = Worker {
             around,
             seen,
+            now: watch::Sender::new(pod),
             life: Arc::clone(&life),
             under_way: FuturesUnordered::new(),
             reported,
@@ -165,7 +169,7 @@ impl Worker {
     }
 
     fn tend(&self) {
-        let (runtime, pod) = (Arc::clone(&self.around.runtime), Arc::clone(&self.life().pod));
+        let (runtime, pod) = (Arc::clone(&self.around.runtime), self.now.subscribe());
         self.under_way.push(Box::pin(async move {
             runtime.tend(pod).await;
             std::future::pending().await
@@ -279,7 +283,7 @@ impl Worker {
     fn target(&self, container: &str, kind: ProbeKind) -> Option<Target> {
         let life = self.life();
         let member = life.member(container)?;
-        let started = &member.running()?.started;
+        let started = &member.up()?.started;
         let is_on_host = life.spec().host_network == Some(true);
         let address = life.addresses().first().copied();
         Some(Target {
@@ -297,6 +301,17 @@ impl Worker {
         self.under_way.push(Box::pin(async move {
             let ended = runtime.wait(&id).await;
             Outcome::Ended { container, id, ended }
+        }));
+    }
+
+    /// Does what a container wants done when it has started.
+    fn run_hook(&self, container: String) {
+        let Some(target) = self.target(&container, ProbeKind::Startup) else { return };
+        let Some(handler) = post_start(&target.container).cloned() else { return };
+        let runtime = Arc::clone(&self.around.runtime);
+        self.under_way.push(Box::pin(async move {
+            let done = hook::run(runtime.as_ref(), &target, &handler).await;
+            Outcome::Hooked { container, id: target.id, done }
         }));
     }
 
@@ -318,8 +333,17 @@ impl Worker {
                 let id = started.as_ref().ok().map(|started| started.id.clone());
                 self.life().started(&container, started, now);
                 if let Some(id) = id {
-                    self.await_end(container, id);
+                    self.await_end(container.clone(), id);
+                    self.run_hook(container);
                 }
+            }
+            Outcome::Hooked { container, id, done } => {
+                if let Err(error) = &done {
+                    debug!(%id, %error, "a hook failed");
+                    let event = Event::warning("FailedPostStartHook", "PostStartHook failed");
+                    self.tell(&Notice::of(&container, event));
+                }
+                self.life().hooked(&container, &id, done.is_err());
             }
             Outcome::Ended { container, id, ended } => self.life().ended(&container, &id, ended),
             Outcome::Stopped { container, id, stopped } => {
@@ -380,7 +404,8 @@ impl Worker {
             let grace = Duration::from_secs(grace.max(0).unsigned_abs());
             life.begin(&Action::End { why: End::Gone, grace }, self.around.clock.now());
         } else {
-            life.seen(pod);
+            life.seen(Arc::clone(&pod));
+            self.now.send_replace(pod);
         }
     }
 
@@ -450,7 +475,7 @@ pub(crate) fn lock(life: &Mutex<Life>) -> MutexGuard<'_, Life> {
     life.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Gets an image, starts the container, and runs what it wants done then.
+/// Gets an image, and starts the container.
 async fn start(
     runtime: &dyn Runtime,
     order: Order,
@@ -458,9 +483,12 @@ async fn start(
 ) -> Result<Started, StartError> {
     let (pod, container) = (Arc::clone(&order.pod), Arc::clone(&order.container));
     let image = container.image.clone().unwrap_or_default();
-    let address = order.addresses.first().copied();
     let pulling = || tell(Event::normal("Pulling", format!("Pulling image {image:?}")));
-    match runtime.pull(&pod, &container, &pulling).await {
+    let pulled = match super::image::fault(&image) {
+        Some(why) => Err(StartError::Name { image: image.clone(), why }),
+        None => runtime.pull(&pod, &container, &pulling).await,
+    };
+    match pulled {
         Ok(pulled) => {
             let note = match pulled.fetched {
                 None => format!(
@@ -488,7 +516,9 @@ async fn start(
                 StartError::NeverPull(_) => {
                     tell(Event::warning("ErrImageNeverPull", error.to_string()));
                 }
-                StartError::Inspect(why) => tell(Event::warning("InspectFailed", why)),
+                StartError::Name { .. } | StartError::Inspect(_) => {
+                    tell(Event::warning("InspectFailed", error.to_string()));
+                }
                 StartError::Config(_) | StartError::Create(_) | StartError::Run(_) => {}
             }
             tell(Event::warning("Failed", format!("Error: {}", error.reason())));
@@ -507,19 +537,6 @@ async fn start(
     };
     tell(Event::normal("Created", "Container created"));
     tell(Event::normal("Started", "Container started"));
-    let handler = container.lifecycle.as_ref().and_then(|hooks| hooks.post_start.as_ref());
-    let Some(handler) = handler else { return Ok(started) };
-    let (id, since) = (started.id.clone(), started.at);
-    let kind = ProbeKind::Startup;
-    let target = Target { kind, pod, container: Arc::clone(&container), id, since, address };
-    if let Err(error) = hook::run(runtime, &target, handler).await {
-        debug!(id = %target.id, %error, "a hook failed");
-        tell(Event::warning("FailedPostStartHook", "PostStartHook failed"));
-        tell(Event::normal("Killing", "FailedPostStartHook"));
-        if let Err(error) = runtime.stop(&target.id, GRACE_MIN).await {
-            warn!(id = %target.id, %error, "a container was not stopped");
-        }
-    }
     Ok(started)
 }
 

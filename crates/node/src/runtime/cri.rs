@@ -35,6 +35,7 @@ use k8s_openapi::api::core::v1::{Container, Pod, Probe};
 use k8s_openapi::api::node::v1::RuntimeClass;
 use kube::api::Api as Objects;
 use kubewright::{Cache, Clock};
+use tokio::sync::watch;
 use tonic::{Code, Status};
 use tracing::{debug, warn};
 
@@ -51,8 +52,8 @@ use self::found::{lost, timestamp};
 pub use self::load::{LoadError, load_images};
 use self::place::Place;
 use self::sandbox::Resolver;
-use self::security::is_on_host_network;
 use self::sightings::Sightings;
+use super::names::is_on_host_network;
 use super::process::usage;
 use super::supply::{Supply, Whereabouts, uid};
 use super::{
@@ -332,11 +333,12 @@ impl Runtime for Cri {
         })
     }
 
-    fn tend(&self, pod: Arc<Pod>) -> BoxFuture<'_, ()> {
+    fn tend(&self, now: watch::Receiver<Arc<Pod>>) -> BoxFuture<'_, ()> {
         Box::pin(async move {
+            let pod = Arc::clone(&now.borrow());
             let addresses = self.find(&pod).await.ok().and_then(|found| found.addresses);
             let here = self.whereabouts(&addresses.unwrap_or_default());
-            self.supply.tend(&pod, &here, |name| self.place.volume(uid(&pod), name)).await;
+            self.supply.tend(now, &here, |name| self.place.volume(uid(&pod), name)).await;
         })
     }
 

@@ -30,6 +30,10 @@ use super::{
 
 const NAME: &str = "fake://";
 const ANNOTATION: &str = "fake.kubewright.dev/";
+/// How many there are to give.
+const ADDRESSES: u32 = 0x7f_ff00;
+/// Places where an agent may begin are so far apart.
+const BLOCK: u32 = 256;
 const SIMULATED: &str = "this pod is simulated: nothing runs in it";
 
 /// What containers do.
@@ -83,6 +87,13 @@ impl Fake {
     /// after a second, as do init containers at once; all others run for ever.
     pub fn new(clock: Clock, stages: Vec<Stage>) -> Self {
         Fake { clock, stages, state: Mutex::default() }
+    }
+
+    /// Gives pods other addresses than an agent of another name does, as far as that can be without
+    /// knowing of each other: each begins somewhere else, and goes on from there.
+    pub fn called(self, name: &str) -> Self {
+        self.state().last = (hash(name) % (ADDRESSES / BLOCK)) * BLOCK;
+        self
     }
 
     fn stage(&self, pod: &Pod, container: &str, is_init: bool) -> Stage {
@@ -175,7 +186,7 @@ impl Runtime for Fake {
         std::future::ready(Ok(vec![address.into()])).boxed()
     }
 
-    fn tend(&self, _: Arc<Pod>) -> BoxFuture<'_, ()> {
+    fn tend(&self, _: watch::Receiver<Arc<Pod>>) -> BoxFuture<'_, ()> {
         std::future::pending().boxed()
     }
 
@@ -316,7 +327,7 @@ impl State {
         loop {
             // 10.128.0.0/9, from 10.128.0.2 on.
             let [_, high, mid, low] = (self.last + 2).to_be_bytes();
-            self.last = (self.last + 1) % 0x7f_ff00;
+            self.last = (self.last + 1) % ADDRESSES;
             let address = Ipv4Addr::new(10, 128 | high, mid, low);
             if !self.taken.contains(&address) {
                 self.take(uid, address);
@@ -335,6 +346,11 @@ impl State {
             self.taken.remove(&address);
         }
     }
+}
+
+/// Spreads names evenly (FNV-1a), and the same way in every process.
+fn hash(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// What the pod itself says it is to do.

@@ -11,6 +11,7 @@
 //! an address of its own in it, which it should listen at.
 
 mod address;
+mod attach;
 mod exec;
 mod jail;
 mod place;
@@ -33,9 +34,9 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use futures::{FutureExt as _, StreamExt as _};
 use k8s_openapi::api::core::v1::{Container, Pod, Probe};
 use kubewright::{Cache, Clock};
 use rustix::fs::{Mode, OFlags};
@@ -44,19 +45,22 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::net::unix::pipe;
 use tokio::process::Command;
+use tokio::sync::watch;
 use tracing::{debug, warn};
 
-use super::supply::{Supply, Whereabouts, hostname, uid};
+use super::names::{self, hostname};
+use super::supply::{Supply, Whereabouts, uid};
 use super::{
     Attempt, Connection, Ended, Found, FoundContainer, Health, Id, Order, PrepareError, Pulled,
     Runtime, RuntimeError, StartError, Started, Streams, Target, Usage, growth,
 };
+use crate::dns::DOMAIN;
 use crate::environment::{self, environment, expand};
 use crate::local::LocalAddresses;
 use crate::probe;
 
 use self::address::Addresses;
-use self::jail::{Jail, View};
+use self::jail::{Input, Jail, View};
 use self::place::{Place, PodPlace};
 pub use self::shim::main as shim;
 use self::whom::Whom;
@@ -191,6 +195,15 @@ impl Process {
         let policy = container.termination_message_policy.as_deref();
         let says_last_what_it_logs = policy == Some("FallbackToLogsOnError");
         let wanted = container.working_dir.clone().unwrap_or_default();
+        let channel = shim::Channel::of(container);
+        let input = match channel {
+            shim::Channel { has_terminal: true, .. } => Input::Terminal,
+            shim::Channel { has_input: true, .. } => Input::Pipe(there.input()),
+            _ => Input::Nowhere,
+        };
+        if channel.has_terminal {
+            variables.entry("TERM".to_owned()).or_insert_with(|| "xterm".to_owned());
+        }
         let (command, directory, has_init) = match &self.jail {
             Some(jail) => {
                 let file = |source, target: &str| jail::Mount {
@@ -199,8 +212,9 @@ impl Process {
                     is_read_only: false,
                 };
                 if !mounts.iter().any(|mount| mount.target == "/etc/hosts") {
-                    let hosts = place.hosts(&hostname(pod), address).map_err(create)?;
-                    mounts.push(file(hosts, "/etc/hosts"));
+                    let machine = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
+                    let hosts = names::hosts(pod, &[address], DOMAIN, &machine);
+                    mounts.push(file(place.hosts(&hosts).map_err(create)?, "/etc/hosts"));
                 }
                 let path = container.termination_message_path.as_deref().unwrap_or_default();
                 if !path.is_empty() {
@@ -216,6 +230,7 @@ impl Process {
                     is_privileged: is(security.and_then(|it| it.privileged)),
                     has_machines_processes: is(pod.spec.as_ref().and_then(|it| it.host_pid)),
                     whom: whom.clone(),
+                    input,
                 };
                 (jail.wrap(&there, &view, &command), there.directory(), jail.has_init(&view))
             }
@@ -225,7 +240,7 @@ impl Process {
                 }
                 let directory = place.working_directory(&wanted).map_err(create)?;
                 let command = place.found(command, &mounts);
-                (jail::without(&directory, self.has_leash, &command), directory, false)
+                (jail::without(&directory, self.has_leash, &input, &command), directory, false)
             }
         };
         Ok(shim::Order {
@@ -236,6 +251,7 @@ impl Process {
             whom,
             has_init,
             says_last_what_it_logs,
+            channel,
         })
     }
 
@@ -410,10 +426,11 @@ impl Runtime for Process {
         })
     }
 
-    fn tend(&self, pod: Arc<Pod>) -> BoxFuture<'_, ()> {
+    fn tend(&self, now: watch::Receiver<Arc<Pod>>) -> BoxFuture<'_, ()> {
         Box::pin(async move {
+            let pod = Arc::clone(&now.borrow());
             let place = self.pod(&pod);
-            self.supply.tend(&pod, &self.whereabouts(&pod), |name| place.volume(name)).await;
+            self.supply.tend(now, &self.whereabouts(&pod), |name| place.volume(name)).await;
         })
     }
 
@@ -517,18 +534,13 @@ impl Runtime for Process {
     fn attach<'a>(
         &'a self,
         id: &'a Id,
-        mut streams: Streams,
+        streams: Streams,
     ) -> BoxFuture<'a, Result<(), RuntimeError>> {
         Box::pin(async move {
             let place = self.place(id).filter(is_alive);
             let place =
                 place.ok_or_else(|| RuntimeError::NotFound(format!("{id} does not run")))?;
-            // What it writes is in its log; it has no input.
-            let mut lines = growth::follow(place.log(), place.exit_file(), true);
-            while let Some(Ok(bytes)) = lines.next().await {
-                exec::copy_log(&bytes, &mut streams).await?;
-            }
-            Ok(())
+            attach::run(&place, streams).await
         })
     }
 
@@ -576,15 +588,20 @@ impl Runtime for Process {
 async fn stop_at(place: &Place, grace: Duration) {
     // A number that nobody holds any more may be another's by now.
     let Some(pid) = place.pid().filter(|_| is_alive(place)) else { return };
-    let signal = |signal| {
-        if let Some(pid) = Pid::from_raw(pid) {
-            // It may have ended meanwhile.
-            let _ = rustix::process::kill_process_group(pid, signal);
+    // It may have ended meanwhile.
+    let Some(group) = Pid::from_raw(pid) else { return };
+    if place.order().is_ok_and(|order| order.channel.has_terminal) {
+        // Who has a terminal to itself is in a group of its own, and who waits for it in this one.
+        for pid in tree::descendants(pid, &tree::all()).into_iter().filter_map(Pid::from_raw) {
+            if rustix::process::getpgid(Some(pid)) != Ok(group) {
+                let _ = rustix::process::kill_process(pid, Signal::TERM);
+            }
         }
-    };
-    signal(Signal::TERM);
+    } else {
+        let _ = rustix::process::kill_process_group(group, Signal::TERM);
+    }
     if tokio::time::timeout(grace, until_ended(place)).await.is_err() {
-        signal(Signal::KILL);
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
         until_ended(place).await;
     }
 }

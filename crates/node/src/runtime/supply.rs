@@ -17,7 +17,7 @@ use kube::api::{Api, ListParams, PostParams};
 use kubewright::informer::{Scope, Subscription};
 use kubewright::{Cache, Clock};
 use serde::de::DeserializeOwned;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -139,10 +139,13 @@ impl Supply {
                 volume::write(directory, &files, &stamp)
                     .and_then(|()| volume::give(directory, group, volume::READ))
             }
-            Contents::Host { path, is_made } => volume::link(&path, directory, is_made),
+            Contents::Host { path, type_ } => {
+                volume::meet(&path, &type_).and_then(|()| volume::link(&path, directory))
+            }
             Contents::Claim(claim) => {
                 let path = self.claimed(pod, &claim).await?;
-                volume::link(&path, directory, true)
+                volume::meet(&path, "DirectoryOrCreate")
+                    .and_then(|()| volume::link(&path, directory))
             }
         };
         put.map_err(|error| error.to_string())
@@ -209,19 +212,20 @@ impl Supply {
         all.get(uid).cloned().unwrap_or_default()
     }
 
-    /// Fills the volumes of a pod again whenever what they are made of changes, or its tokens are
-    /// due. Does not end by itself.
+    /// Fills the volumes of a pod again whenever what they are made of changes, its own labels and
+    /// annotations among that, or its tokens are due. Does not end by itself.
     pub(super) async fn tend(
         &self,
-        pod: &Pod,
+        mut now: watch::Receiver<Arc<Pod>>,
         whereabouts: &Whereabouts,
         directory: impl Fn(&str) -> PathBuf,
     ) {
+        let mut pod = Arc::clone(&now.borrow_and_update());
         let changed = Arc::new(Notify::new());
-        let _heard = self.listen(pod, &changed);
+        let _heard = self.listen(&pod, &changed);
         loop {
             let due = async {
-                match self.known_tokens(uid(pod)).due {
+                match self.known_tokens(uid(&pod)).due {
                     Some(due) => tokio::time::sleep_until(due).await,
                     None => std::future::pending().await,
                 }
@@ -229,9 +233,12 @@ impl Supply {
             tokio::select! {
                 () = changed.notified() => {}
                 () = due => {}
+                () = until_marked_otherwise(&mut now, &pod) => {
+                    pod = Arc::clone(&now.borrow_and_update());
+                }
             }
-            if let Err(error) = self.fill(pod, whereabouts, &directory).await {
-                warn!(pod = uid(pod), %error, "volumes are not up to date");
+            if let Err(error) = self.fill(&pod, whereabouts, &directory).await {
+                warn!(pod = uid(&pod), %error, "volumes are not up to date");
                 tokio::time::sleep(RETRY).await;
                 changed.notify_one();
             }
@@ -262,6 +269,15 @@ impl Supply {
     }
 }
 
+/// Waits until a pod has other labels or annotations: what else of it volumes show stays as it is.
+async fn until_marked_otherwise(now: &mut watch::Receiver<Arc<Pod>>, was: &Pod) {
+    let marks = |pod: &Pod| (pod.metadata.labels.clone(), pod.metadata.annotations.clone());
+    if now.wait_for(|now| marks(now) != marks(was)).await.is_err() {
+        // Nobody tells of it any more.
+        std::future::pending::<()>().await;
+    }
+}
+
 fn volumes(pod: &Pod) -> &[Volume] {
     pod.spec.as_ref().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default()
 }
@@ -279,9 +295,4 @@ pub(super) fn namespace(pod: &Pod) -> &str {
 
 pub(super) fn uid(pod: &Pod) -> &str {
     pod.metadata.uid.as_deref().unwrap_or_default()
-}
-
-pub(super) fn hostname(pod: &Pod) -> String {
-    let own = pod.spec.as_ref().and_then(|spec| spec.hostname.clone());
-    own.or_else(|| pod.metadata.name.clone()).unwrap_or_default()
 }

@@ -29,7 +29,7 @@ pub(crate) async fn all(state: &State) -> Vec<Used> {
         let life = lock(&life);
         let metadata = &life.pod.metadata;
         for member in &life.containers {
-            if let Some(up) = member.running() {
+            if let Some(up) = member.up() {
                 let text = |text: &Option<String>| text.clone().unwrap_or_default();
                 running.push(Used {
                     id: up.started.id.clone(),

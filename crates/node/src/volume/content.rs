@@ -19,7 +19,7 @@ pub(crate) enum Contents {
     /// A directory that the node fills.
     Files(Files),
     /// Something of the machine.
-    Host { path: String, is_made: bool },
+    Host { path: String, type_: String },
     /// What a claim is bound to.
     Claim(String),
 }
@@ -69,12 +69,17 @@ pub(crate) fn content(
     sources: &Sources,
     tokens: &BTreeMap<String, String>,
 ) -> Result<Contents, ContentError> {
-    if volume.empty_dir.is_some() || volume.ephemeral.is_some() {
+    if volume.empty_dir.is_some() {
         return Ok(Contents::Empty);
     }
+    if volume.ephemeral.is_some() {
+        // As the controller calls the claim that it makes for it.
+        let pod = pod.metadata.name.as_deref().unwrap_or_default();
+        return Ok(Contents::Claim(format!("{pod}-{}", volume.name)));
+    }
     if let Some(host) = &volume.host_path {
-        let is_made = host.type_.as_deref().is_some_and(|type_| type_.ends_with("OrCreate"));
-        return Ok(Contents::Host { path: host.path.clone(), is_made });
+        let type_ = host.type_.clone().unwrap_or_default();
+        return Ok(Contents::Host { path: host.path.clone(), type_ });
     }
     if let Some(claim) = &volume.persistent_volume_claim {
         return Ok(Contents::Claim(claim.claim_name.clone()));

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, lchown, symlink};
 use std::path::{Component, Path, PathBuf};
 
 use super::Files;
@@ -91,14 +91,49 @@ pub(crate) fn write(directory: &Path, files: &Files, stamp: &str) -> io::Result<
     }
 }
 
-/// Lets a directory of the machine be found as a volume.
+/// Sees that what is at a path of the machine is of a type of `hostPath`, and makes it if the type
+/// says so. Without a type it is a directory that is made if nothing is there: so do the runtimes
+/// that kubelet leaves it to.
+///
+/// # Errors
+/// If it is something else, in kubelet's words, or if the disk refuses.
+pub(crate) fn meet(path: &str, type_: &str) -> io::Result<()> {
+    let found = fs::metadata(path).ok().map(|found| found.file_type());
+    match (type_, found) {
+        ("" | "DirectoryOrCreate", None) => return fs::create_dir_all(path),
+        ("FileOrCreate", None) => {
+            return fs::OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(path)
+                .map(drop);
+        }
+        _ => {}
+    }
+    let is = |is: fn(&fs::FileType) -> bool| found.as_ref().is_some_and(is);
+    let (is_so, what) = match type_ {
+        "" => return Ok(()),
+        "Directory" | "DirectoryOrCreate" => (is(fs::FileType::is_dir), "directory"),
+        "File" | "FileOrCreate" => (is(fs::FileType::is_file), "file"),
+        "Socket" => (is(fs::FileType::is_socket), "socket file"),
+        "CharDevice" => (is(fs::FileType::is_char_device), "character device"),
+        "BlockDevice" => (is(fs::FileType::is_block_device), "block device"),
+        other => return Err(io::Error::other(format!("{other} is an invalid volume type"))),
+    };
+    match is_so {
+        true => Ok(()),
+        false => {
+            Err(io::Error::other(format!("hostPath type check failed: {path} is not a {what}")))
+        }
+    }
+}
+
+/// Lets what is at a path of the machine be found as a volume.
 ///
 /// # Errors
 /// If it is not there.
-pub(crate) fn link(path: &str, volume: &Path, is_made: bool) -> io::Result<()> {
-    if is_made {
-        fs::create_dir_all(path)?;
-    }
+pub(crate) fn link(path: &str, volume: &Path) -> io::Result<()> {
     fs::metadata(path)?;
     match symlink(path, volume) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

@@ -36,7 +36,12 @@ fn check(volume: &str, expected: &str) {
 #[test]
 fn a_volume_holds_what_it_is_made_of() {
     check("emptyDir: {}", "Empty");
-    check("hostPath: {path: /x, type: DirectoryOrCreate}", "Host { path: \"/x\", is_made: true }");
+    check(
+        "hostPath: {path: /x, type: DirectoryOrCreate}",
+        "Host { path: \"/x\", type_: \"DirectoryOrCreate\" }",
+    );
+    check("persistentVolumeClaim: {claimName: c}", "Claim(\"c\")");
+    check("ephemeral: {volumeClaimTemplate: {spec: {}}}", "Claim(\"p-v\")");
     check("configMap: {name: m}", "one=1 644, raw=\\u{1}\\u{2} 644, two=2 644");
     check(
         "configMap: {name: m, defaultMode: 256, items: [{key: two, path: a/b}, {key: one, path: c, mode: 511}]}",
@@ -55,6 +60,42 @@ fn a_volume_holds_what_it_is_made_of() {
         "ca=1 644, l=a=\\\"b\\\" 644, token=secret 644",
     );
     check("nfs: {server: s, path: /}", "volumes of this kind are not supported by this runtime");
+}
+
+#[test]
+fn a_path_of_the_machine_is_of_its_type_or_made_so() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
+    fs::write(path("file"), "").expect("a file");
+    let _socket = std::os::unix::net::UnixListener::bind(path("socket")).expect("a socket");
+    let check = |name: &str, type_: &str, expected: Option<&str>| {
+        let path = if name.starts_with('/') { name.to_owned() } else { path(name) };
+        let refused = meet(&path, type_).err().map(|error| error.to_string());
+        let expected =
+            expected.map(|what| format!("hostPath type check failed: {path} is not a {what}"));
+        assert_eq!(refused, expected, "{path} as {type_:?}");
+    };
+    check("file", "File", None);
+    check("file", "FileOrCreate", None);
+    check("file", "Directory", Some("directory"));
+    check("file", "DirectoryOrCreate", Some("directory"));
+    check("none", "Directory", Some("directory"));
+    check("none", "File", Some("file"));
+    check("socket", "Socket", None);
+    check("file", "Socket", Some("socket file"));
+    check("/dev/null", "CharDevice", None);
+    check("/dev/null", "BlockDevice", Some("block device"));
+    check("file", "CharDevice", Some("character device"));
+    check("made/below", "DirectoryOrCreate", None);
+    check("made/below", "Directory", None);
+    check("made/file", "FileOrCreate", None);
+    check("made/file", "File", None);
+    // Without a type the container runtime makes what is not there.
+    check("whatever", "", None);
+    check("whatever", "Directory", None);
+    check("file", "", None);
+    let refused = meet(&path("file"), "Other").expect_err("there is no such type").to_string();
+    assert_eq!(refused, "Other is an invalid volume type");
 }
 
 #[test]

@@ -1,12 +1,20 @@
 //! Nodes that fall silent and pods that are left over, which takes minutes that pass at once.
 
+use std::sync::Arc;
+
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Endpoints, Node, Pod, Service};
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use kubewright::{Cache, Clock};
 use serde_json::json;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use super::controllers::{create, start, until};
+use super::*;
+use crate::nodes::{Nodes, Runtime};
 
 /// A node that says it is ready.
 async fn node(client: &Client, name: &str) -> Api<Node> {
@@ -120,5 +128,120 @@ async fn the_pods_of_a_node_that_is_gone_are_collected() {
     let begin = tokio::time::Instant::now();
     until(&pods, "orphan", |pod| pod.is_none()).await;
     assert!((39..60).contains(&begin.elapsed().as_secs()), "{:?}", begin.elapsed());
+    cluster.shutdown().await;
+}
+
+/// A cluster with a simulated node of its own, and an agent that plays another.
+async fn with_agent(names: [&str; 2]) -> (Cluster, Client, CancellationToken, JoinSet<()>) {
+    let nodes = Nodes {
+        names: vec![names[0].to_owned()],
+        runtime: Runtime::Fake,
+        volumes: std::env::temp_dir(),
+        ingress: None,
+    };
+    let config = Config { nodes: Some(nodes), ..config(Storage::Memory) };
+    let cluster = Cluster::start(config).await.expect("started");
+    let client = super::controllers::client(&cluster);
+    let (stop, mut tasks) = (CancellationToken::new(), JoinSet::new());
+    let (cache, informing) = Cache::new(client.clone());
+    tasks.spawn(informing);
+    let clock = Clock::starting_at(jiff::Timestamp::UNIX_EPOCH);
+    let fake = kubewright_node::runtime::Fake::new(clock.clone(), Vec::new()).called(names[1]);
+    let config = kubewright_node::Config {
+        nodes: vec![names[1].to_owned()],
+        labels: Default::default(),
+        taints: Vec::new(),
+        machine: kubewright_node::Machine::simulated(),
+        runtime: Arc::new(fake),
+        sees_all: false,
+        server: None,
+        metrics: None,
+        clock,
+    };
+    let (agents, shutdown) = (client.clone(), stop.clone());
+    tasks.spawn(async move { kubewright_node::run(agents, &cache, config, shutdown).await });
+    (cluster, client, stop, tasks)
+}
+
+/// Pods that are there to stay, by their node; none if not all run.
+async fn running(pods: &Api<Pod>) -> Option<Vec<String>> {
+    let all = pods.list(&Default::default()).await.expect("listed").items;
+    let staying = all.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none());
+    staying
+        .map(|pod| {
+            let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+            phase.filter(|phase| *phase == "Running")?;
+            pod.spec.as_ref()?.node_name.clone()
+        })
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_of_a_node_that_falls_silent_are_replaced_on_another() {
+    let (cluster, client, stop, mut tasks) = with_agent(["loud", "silent"]).await;
+    let nodes: Api<Node> = Api::all(client.clone());
+    let is_ready = |node: &Node| {
+        let mut conditions = node.status.iter().flat_map(|it| it.conditions.iter().flatten());
+        conditions.any(|it| it.type_ == "Ready" && it.status == "True") && taints(node).is_empty()
+    };
+    for name in ["loud", "silent"] {
+        until(&nodes, name, |node| node.is_some_and(is_ready)).await;
+    }
+    let deployments: Api<Deployment> = Api::default_namespaced(client.clone());
+    let template = json!({
+        "metadata": { "labels": { "app": "web" } },
+        "spec": { "containers": [{ "name": "main", "image": "i" }] },
+    });
+    let spec = json!({
+        "replicas": 4, "selector": { "matchLabels": { "app": "web" } }, "template": template,
+    });
+    create(&deployments, json!({ "metadata": { "name": "web" }, "spec": spec })).await;
+    let is_up = |it: Option<&Deployment>| {
+        let status = it.and_then(|it| it.status.as_ref());
+        status.and_then(|status| status.available_replicas) == Some(4)
+    };
+    until(&deployments, "web", is_up).await;
+    let pods: Api<Pod> = Api::default_namespaced(client.clone());
+    let mut before = running(&pods).await.expect("all run");
+    before.sort();
+    assert_eq!(before, ["loud", "loud", "silent", "silent"]);
+    stop.cancel();
+    while tasks.join_next().await.is_some() {}
+    until(&deployments, "web", |it| !is_up(it)).await;
+    until(&deployments, "web", is_up).await;
+    assert_eq!(running(&pods).await.expect("all run"), ["loud"; 4]);
+    cluster.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_puts_right_what_others_say_of_it_and_of_its_pods() {
+    let (cluster, client, stop, mut tasks) = with_agent(["other", "own"]).await;
+    let nodes: Api<Node> = Api::all(client.clone());
+    let is_ready = |node: &Node| {
+        let mut conditions = node.status.iter().flat_map(|it| it.conditions.iter().flatten());
+        conditions.any(|it| it.type_ == "Ready" && it.status == "True")
+    };
+    until(&nodes, "own", |node| node.is_some_and(is_ready)).await;
+    let pods: Api<Pod> = Api::default_namespaced(client.clone());
+    let spec = json!({ "nodeName": "own", "containers": [{ "name": "main", "image": "i" }] });
+    create(&pods, json!({ "metadata": { "name": "web" }, "spec": spec })).await;
+    let runs = |pod: &Pod| {
+        let status = pod.status.as_ref();
+        let mut containers = status.iter().flat_map(|it| it.container_statuses.iter().flatten());
+        status.and_then(|it| it.phase.as_deref()) == Some("Running")
+            && containers.any(|it| it.ready)
+    };
+    until(&pods, "web", |pod| pod.is_some_and(runs)).await;
+    let gone = json!({ "type": "Ready", "status": "Unknown" });
+    let wrong = Patch::Strategic(json!({ "status": { "conditions": [gone] } }));
+    let altered = nodes.patch_status("own", &PatchParams::default(), &wrong).await;
+    assert!(!is_ready(&altered.expect("patched")));
+    until(&nodes, "own", |node| node.is_some_and(is_ready)).await;
+    let wrong = Patch::Merge(json!({ "status": { "phase": "Pending", "containerStatuses": [] } }));
+    let altered = pods.patch_status("web", &PatchParams::default(), &wrong).await;
+    assert!(!runs(&altered.expect("patched")));
+    until(&pods, "web", |pod| pod.is_some_and(runs)).await;
+    stop.cancel();
+    while tasks.join_next().await.is_some() {}
     cluster.shutdown().await;
 }

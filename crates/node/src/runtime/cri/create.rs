@@ -9,7 +9,7 @@ use super::api::{self, ContainerState, CreateContainerRequest, RemoveContainerRe
 use super::{Cri, attempt_of, container, image, is_ready, message, name_of, sandbox};
 use crate::environment::{self, environment};
 use crate::runtime::supply::uid;
-use crate::runtime::{Order, StartError};
+use crate::runtime::{Order, StartError, names};
 
 impl Cri {
     /// What is to be run for a container.
@@ -56,7 +56,7 @@ impl Cri {
         let text = |error: std::io::Error| error.to_string();
         if !mounts.iter().any(|mount| mount.container_path == "/etc/hosts") {
             let node = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
-            let hosts = sandbox::hosts(pod, addresses, &self.resolver.domain, &node);
+            let hosts = names::hosts(pod, addresses, &self.resolver.domain, &node);
             let hosts = self.place.hosts(uid, &hosts).map_err(text)?;
             mounts.push(container::file(&hosts, "/etc/hosts"));
         }

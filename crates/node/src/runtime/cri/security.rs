@@ -13,6 +13,7 @@ use super::api::{
     Capability, Image, Int64Value, LinuxContainerSecurityContext, LinuxSandboxSecurityContext,
     NamespaceMode, NamespaceOption, SeLinuxOption, SecurityProfile,
 };
+use crate::runtime::names::is_on_host_network;
 use crate::runtime::supply::namespace;
 
 /// What nobody but the privileged should read or write of the kernel's own files.
@@ -154,10 +155,6 @@ pub(super) fn namespaces(pod: &Pod, target: Option<String>) -> NamespaceOption {
         ipc: or_pod(spec.is_some_and(|spec| is(spec.host_ipc))).into(),
         target_id: target.filter(|_| pid == NamespaceMode::Target).unwrap_or_default(),
     }
-}
-
-pub(super) fn is_on_host_network(pod: &Pod) -> bool {
-    pod.spec.as_ref().is_some_and(|spec| spec.host_network == Some(true))
 }
 
 fn of_pod(pod: &Pod) -> Option<&PodSecurityContext> {

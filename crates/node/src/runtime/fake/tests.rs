@@ -57,3 +57,19 @@ fn addresses_are_given_once_and_given_back() {
     state.give_back("a");
     assert_eq!(state.taken.len(), 3);
 }
+
+#[test]
+fn agents_of_other_names_give_other_addresses() {
+    let fake =
+        |name: &str| Fake::new(Clock::starting_at(Timestamp::UNIX_EPOCH), Vec::new()).called(name);
+    let all = |name: &str| -> HashSet<Ipv4Addr> {
+        let fake = fake(name);
+        let mut state = fake.state();
+        (0..1000).map(|pod| state.address(&format!("{name}-{pod}"))).collect()
+    };
+    let (one, other) = (all("fake-1"), all("machine"));
+    assert_eq!((one.len(), other.len()), (1000, 1000));
+    assert!(one.is_disjoint(&other));
+    assert!(one.iter().chain(&other).all(|ip| ip.octets()[0] == 10 && ip.octets()[1] >= 128));
+    assert_eq!(all("fake-1"), one);
+}

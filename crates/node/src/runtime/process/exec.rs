@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::pin::pin;
 use std::process::Stdio;
 
@@ -16,16 +16,13 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, timeout};
 
-use super::jail::{Jail, OWN_PATH};
+use super::jail::{Jail, ON_TERMINAL, OWN_PATH};
 use super::place::Place;
 use super::{PATH, shim, tree, until_ended};
 use crate::runtime::{RuntimeError, Size, Streams};
 
 /// How long what is still to be read of a command may take when its container has ended.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
-/// Makes the terminal the one that the command's signals come from. In the container, since a shell
-/// asks who is in front of it, and does not know whom it cannot see.
-const ON_TERMINAL: [&str; 4] = ["setsid", "--ctty", "--wait", "--"];
 
 /// Runs a command until it ends, or its container does.
 pub(super) async fn run(
@@ -144,23 +141,32 @@ async fn drain(
     }
 }
 
+/// A terminal: our side, and that of whoever runs on it.
+pub(super) fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let ours = rustix::pty::openpt(flags)?;
+    rustix::pty::grantpt(&ours)?;
+    rustix::pty::unlockpt(&ours)?;
+    let name = rustix::pty::ptsname(&ours, Vec::new())?;
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let theirs = rustix::fs::open(name.as_c_str(), flags, Mode::empty())?;
+    Ok((ours, theirs))
+}
+
+/// Gives a terminal a size.
+pub(super) fn resize(terminal: impl AsFd, Size { width, height }: Size) {
+    let size = Winsize { ws_row: height, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 };
+    // Its program may have ended.
+    let _ = rustix::termios::tcsetwinsize(terminal, size);
+}
+
 /// Starts a command on a terminal of its own.
 fn on_terminal(
     command: &[String],
     directory: &std::path::Path,
     variables: &BTreeMap<String, String>,
 ) -> Result<(Child, OwnedFd), RuntimeError> {
-    let open = || -> io::Result<(OwnedFd, OwnedFd)> {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let ours = rustix::pty::openpt(flags)?;
-        rustix::pty::grantpt(&ours)?;
-        rustix::pty::unlockpt(&ours)?;
-        let name = rustix::pty::ptsname(&ours, Vec::new())?;
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let theirs = rustix::fs::open(name.as_c_str(), flags, Mode::empty())?;
-        Ok((ours, theirs))
-    };
-    let (ours, theirs) = open().map_err(failed)?;
+    let (ours, theirs) = terminal().map_err(failed)?;
     let stdio = || theirs.try_clone().map(Stdio::from).map_err(failed);
     let (program, arguments) = split(command)?;
     let child = Command::new(program)
@@ -203,9 +209,8 @@ async fn attend_terminal(
         std::future::pending::<()>().await
     };
     let resizing = async {
-        while let Some(Size { width, height }) = sizes.recv().await {
-            let size = Winsize { ws_row: height, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 };
-            let _ = rustix::termios::tcsetwinsize(&terminal, size);
+        while let Some(size) = sizes.recv().await {
+            resize(&terminal, size);
         }
         std::future::pending::<()>().await
     };
@@ -226,23 +231,6 @@ async fn attend_terminal(
         () = resizing => {}
         () = reading => {}
     }
-}
-
-/// Passes on what is in a piece of a log.
-pub(super) async fn copy_log(bytes: &[u8], streams: &mut Streams) -> Result<(), RuntimeError> {
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        let mut parts = line.splitn(4, |byte| *byte == b' ');
-        let (_, stream, _, text) = (parts.next(), parts.next(), parts.next(), parts.next());
-        let to = match stream {
-            Some(b"stderr") => streams.stderr.as_mut().or(streams.stdout.as_mut()),
-            _ => streams.stdout.as_mut(),
-        };
-        if let (Some(to), Some(text)) = (to, text) {
-            to.write_all(text).await.map_err(failed)?;
-            to.flush().await.map_err(failed)?;
-        }
-    }
-    Ok(())
 }
 
 fn split(command: &[String]) -> Result<(&String, &[String]), RuntimeError> {

@@ -7,6 +7,7 @@
 //!
 //! Whatever is made here tells the shim by its input, which is a pipe to write into: what went
 //! wrong, or that the program begins. Only in the view can be seen whether there is such a program.
+//! The program's own input comes from elsewhere.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -27,10 +28,24 @@ const OWN_PROCESSES: [&str; 3] = ["--pid", "--fork", "--kill-child"];
 /// What programs expect of any machine.
 const DEVICES: &str = "null zero full random urandom tty ptmx";
 
-/// Where reports go (3) and errors of the program (4); until it begins, all errors are reports.
-const REPORT: &str = "exec 3>&0 4>&2 0< /dev/null 2>&3; ";
-/// Looks for the program as it will be looked for, as the user who will run it, and becomes it.
-/// Nothing here may have a name that a container could give to a variable.
+/// Makes the terminal the one that the program's signals come from. In the container, since a shell
+/// asks who is in front of it, and does not know whom it cannot see.
+pub(super) const ON_TERMINAL: [&str; 4] = ["setsid", "--ctty", "--wait", "--"];
+
+/// Where a program's input comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum Input {
+    #[default]
+    Nowhere,
+    /// A named pipe.
+    Pipe(PathBuf),
+    /// The terminal that its output goes to.
+    Terminal,
+}
+
+/// Looks for the program as it will be looked for, as the user who will run it, and becomes it with
+/// the words before it that are missing here. Nothing here may have a name that a container could
+/// give to a variable.
 const ENTER: &str = r#"cd "$0" || exit 1; PATH=$kubewright_path; export PATH; unset kubewright_path
 set -f; kubewright_ifs=$IFS; IFS=:; kubewright_why=
 case $1 in
@@ -44,7 +59,7 @@ case $1 in
 esac
 IFS=$kubewright_ifs; set +f
 if [ -n "$kubewright_why" ]; then printf 'exec: "%s": %s\n' "$1" "$kubewright_why" >&3; exit 127; fi
-echo begins >&3; exec "$@" 2>&4 3>&- 4>&-"#;
+echo begins >&3; exec WORDS"$@" 2>&4 3>&- 4>&-"#;
 
 /// How such views are made here.
 #[derive(Debug, Clone)]
@@ -88,6 +103,28 @@ pub(super) struct View {
     /// Whether it sees all processes of the machine.
     pub(super) has_machines_processes: bool,
     pub(super) whom: Whom,
+    pub(super) input: Input,
+}
+
+impl Input {
+    /// Says where reports go (3) and errors of the program (4), and where its input is; until it
+    /// begins, all errors are reports.
+    fn redirect(&self) -> String {
+        let from = match self {
+            Input::Nowhere => " /dev/null".to_owned(),
+            Input::Pipe(path) => format!(" {}", quote(&path.to_string_lossy())),
+            Input::Terminal => "&1".to_owned(),
+        };
+        format!("exec 3>&0 4>&2 0<{from} 2>&3; ")
+    }
+
+    fn enter(&self) -> String {
+        let words = match self {
+            Input::Terminal => format!("{} ", ON_TERMINAL.join(" ")),
+            Input::Nowhere | Input::Pipe(_) => String::new(),
+        };
+        ENTER.replace("WORDS", &words)
+    }
 }
 
 impl Jail {
@@ -190,8 +227,13 @@ impl Jail {
 
 /// The command that runs a command where no views are to be had. `has_leash` says whether the
 /// machine can end it with the shim.
-pub(super) fn without(directory: &Path, has_leash: bool, command: &[String]) -> Vec<String> {
-    let script = format!("{REPORT}{ENTER}");
+pub(super) fn without(
+    directory: &Path,
+    has_leash: bool,
+    input: &Input,
+    command: &[String],
+) -> Vec<String> {
+    let script = format!("{}{}", input.redirect(), input.enter());
     let leash = LEASH.into_iter().filter(|_| has_leash).map(str::to_owned);
     let directory = directory.to_string_lossy();
     let shell = ["/bin/sh", "-c", &script, &directory].map(str::to_owned);
@@ -233,12 +275,13 @@ pub(super) fn others(mountinfo: &str) -> Vec<String> {
 fn script(stage: &Path, others: &[String], view: &View, whom: &[String], has_init: bool) -> String {
     let stage = quote(&stage.to_string_lossy());
     let mut script = format!(
-        "set -e; {REPORT}kubewright_s={stage}; kubewright_r=\"$kubewright_s/r\"; \
+        "set -e; {}kubewright_s={stage}; kubewright_r=\"$kubewright_s/r\"; \
          mount -t tmpfs tmpfs \"$kubewright_s\"; \
          mkdir \"$kubewright_s/u\" \"$kubewright_s/w\" \"$kubewright_r\"; \
          mount -t overlay overlay -o \
          \"lowerdir=/,upperdir=$kubewright_s/u,workdir=$kubewright_s/w\" \"$kubewright_r\"; \
-         mount --rbind /sys \"$kubewright_r/sys\"; "
+         mount --rbind /sys \"$kubewright_r/sys\"; ",
+        view.input.redirect()
     );
     // Through the machine's own one would see its processes, and by them its files.
     script.push_str(match has_init {
@@ -292,7 +335,7 @@ fn script(stage: &Path, others: &[String], view: &View, whom: &[String], has_ini
     }
     let whom: Vec<String> = whom.iter().map(|word| quote(word)).collect();
     let whom = whom.join(" ");
-    let enter = quote(ENTER);
+    let enter = quote(&view.input.enter());
     script.push_str(&match has_init {
         // A first process is deaf to requests to end, so that it is none of the container's: it
         // takes note of those that have ended, and when it ends so do all.

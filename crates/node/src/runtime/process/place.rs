@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -97,9 +97,8 @@ impl PodPlace {
     }
 
     /// A file of host names for the pod.
-    pub(super) fn hosts(&self, hostname: &str, address: IpAddr) -> io::Result<PathBuf> {
+    pub(super) fn hosts(&self, text: &str) -> io::Result<PathBuf> {
         let path = self.0.join("hosts");
-        let text = format!("127.0.0.1\tlocalhost\n::1\tlocalhost\n{address}\t{hostname}\n");
         fs::write(&path, text)?;
         Ok(path)
     }
@@ -159,6 +158,16 @@ impl Place {
     /// A pipe that the shim holds open.
     pub(super) fn alive(&self) -> PathBuf {
         self.0.join("alive")
+    }
+
+    /// Where whoever attaches to the container finds it.
+    pub(super) fn door(&self) -> PathBuf {
+        self.0.join("door")
+    }
+
+    /// A pipe that the container's input comes from.
+    pub(super) fn input(&self) -> PathBuf {
+        self.0.join("input")
     }
 
     pub(super) fn exit_file(&self) -> PathBuf {

@@ -9,21 +9,23 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Container;
 use kubewright::Clock;
 use rustix::process::{Pid, Signal, WaitOptions};
 use serde::{Deserialize, Serialize};
 
+use super::attach::{self, Hall};
 use super::jail::{BEGINS, OWN_PATH};
 use super::place::Place;
 use super::whom::Whom;
-use super::{PATH, stand_in, tree};
+use super::{PATH, exec, stand_in, tree};
 
 /// How long what a container left behind may still write after it has ended.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
@@ -46,6 +48,28 @@ pub(super) struct Order {
     /// Whether the end of its log stands in for last words, if it fails without any.
     #[serde(default)]
     pub(super) says_last_what_it_logs: bool,
+    #[serde(default)]
+    pub(super) channel: Channel,
+}
+
+/// How people can talk with a container.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Channel {
+    pub(super) has_input: bool,
+    /// Whether the first who brings input is the last.
+    pub(super) is_once: bool,
+    pub(super) has_terminal: bool,
+}
+
+impl Channel {
+    pub(super) fn of(container: &Container) -> Self {
+        let is = |flag: Option<bool>| flag == Some(true);
+        Channel {
+            has_input: is(container.stdin),
+            is_once: is(container.stdin_once),
+            has_terminal: is(container.tty),
+        }
+    }
 }
 
 /// How it ended.
@@ -93,6 +117,8 @@ fn say(line: &str) -> io::Result<()> {
 
 struct Running {
     child: std::process::Child,
+    outputs: Vec<(&'static str, Box<dyn Read + Send>)>,
+    hall: Arc<Hall>,
     /// Open for as long as this process lives.
     _alive: File,
     log_bytes_max: u64,
@@ -102,15 +128,7 @@ fn start(place: &Place) -> io::Result<Running> {
     let order = place.order()?;
     let alive = place.alive();
     let _ = fs::remove_file(&alive);
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &alive,
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::from_raw_mode(0o600),
-        0,
-    )?;
-    // For reading too: nobody need be there to read.
-    let alive = OpenOptions::new().read(true).write(true).open(alive)?;
+    let alive = pipe_at(&alive)?;
     let (program, arguments) = order
         .command
         .split_first()
@@ -119,6 +137,15 @@ fn start(place: &Place) -> io::Result<Running> {
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     let (report, told) = io::pipe()?;
     let own_path = order.variables.get("PATH").map_or(PATH, String::as_str);
+    let terminal = order.channel.has_terminal.then(exec::terminal).transpose()?;
+    let output = || match &terminal {
+        Some((_, theirs)) => theirs.try_clone().map(Stdio::from),
+        None => Ok(Stdio::piped()),
+    };
+    // There from the beginning, since the container opens it, which waits for us.
+    let input = place.input();
+    let has_pipe = order.channel.has_input && terminal.is_none();
+    let held = has_pipe.then(|| pipe_at(&input)).transpose()?;
     let mut child = Command::new(program)
         .args(arguments)
         .env_clear()
@@ -128,8 +155,8 @@ fn start(place: &Place) -> io::Result<Running> {
         .env(OWN_PATH, own_path)
         .current_dir(&order.directory)
         .stdin(told)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+        .stdout(output()?)
+        .stderr(output()?)
         .process_group(0)
         .spawn()?;
     place.write_pid(child.id())?;
@@ -137,7 +164,36 @@ fn start(place: &Place) -> io::Result<Running> {
         end_all(&mut child);
         return Err(why);
     }
-    Ok(Running { child, _alive: alive, log_bytes_max: order.log_bytes_max })
+    let (outputs, input) = match terminal {
+        Some((ours, _)) => {
+            let output: Box<dyn Read + Send> = Box::new(File::from(ours.try_clone()?));
+            (vec![("stdout", output)], Some(attach::Input::Terminal(ours.into())))
+        }
+        None => {
+            let stdout = child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+            let stderr = child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+            let outputs = [("stdout", stdout), ("stderr", stderr)].into_iter();
+            let input = has_pipe.then(|| OpenOptions::new().write(true).open(&input));
+            let outputs = outputs.filter_map(|(name, pipe)| Some((name, pipe?))).collect();
+            (outputs, input.transpose()?.map(attach::Input::Pipe))
+        }
+    };
+    drop(held);
+    let hall = Hall::open(place, input, order.channel);
+    Ok(Running { child, outputs, hall, _alive: alive, log_bytes_max: order.log_bytes_max })
+}
+
+/// Makes a named pipe and holds it open. For reading too: nobody need be there to read.
+fn pipe_at(path: &Path) -> io::Result<File> {
+    let _ = fs::remove_file(path);
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        path,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )?;
+    OpenOptions::new().read(true).write(true).open(path)
 }
 
 /// Waits until a container's program begins.
@@ -182,15 +238,11 @@ impl Running {
     fn finish(mut self, place: &Place) -> io::Result<()> {
         let log = Arc::new(Mutex::new(Log::open(place, self.log_bytes_max)?));
         let (done, all_done) = mpsc::channel::<()>();
-        let stdout = self.child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
-        let stderr = self.child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
-        for (pipe, stream) in [(stdout, "stdout"), (stderr, "stderr")] {
-            let (log, done) = (Arc::clone(&log), done.clone());
+        for (stream, pipe) in self.outputs.drain(..) {
+            let (log, hall, done) = (Arc::clone(&log), Arc::clone(&self.hall), done.clone());
             // Ends with the pipe, or with this process.
             thread::spawn(move || {
-                if let Some(pipe) = pipe {
-                    copy(pipe, stream, &log);
-                }
+                copy(Told { pipe, stream, hall }, stream, &log);
                 drop(done);
             });
         }
@@ -209,8 +261,23 @@ impl Running {
     }
 }
 
+/// What a container writes, which whoever is attached is told at once.
+struct Told {
+    pipe: Box<dyn Read + Send>,
+    stream: &'static str,
+    hall: Arc<Hall>,
+}
+
+impl Read for Told {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let n_bytes = self.pipe.read(bytes)?;
+        self.hall.tell(self.stream, &bytes[..n_bytes]);
+        Ok(n_bytes)
+    }
+}
+
 /// Copies what a container writes, line by line, until it writes no more.
-fn copy(pipe: Box<dyn Read + Send>, stream: &str, log: &Mutex<Log>) {
+fn copy(pipe: impl Read, stream: &str, log: &Mutex<Log>) {
     let mut pipe = BufReader::new(pipe);
     let mut line = Vec::new();
     loop {

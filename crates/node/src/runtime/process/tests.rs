@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use futures::StreamExt as _;
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use jiff::Timestamp;

@@ -3,9 +3,12 @@
 use std::fs::File;
 use std::io::Read as _;
 
+use tokio::io::AsyncWriteExt as _;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::*;
+use crate::runtime::Size;
+use crate::runtime::output::Output;
 
 /// A pod with a volume `e` at `/e` and scripts at `/scripts`. `more` is of its container, `pods` of
 /// its specification.
@@ -280,4 +283,104 @@ async fn other_commands_end_with_their_container() {
     })
     .await;
     assert_eq!(code.expect("it ran"), 137);
+}
+
+/// A pod whose container can be talked with.
+fn talking(script: &str, how: &str) -> Arc<Pod> {
+    pod_of(&format!(
+        "metadata: {{name: p, namespace: default, uid: u-1}}
+spec: {{containers: [{{name: main, image: busybox, command: [sh, -c, {}], {how}}}]}}",
+        serde_json::Value::from(script)
+    ))
+}
+
+#[tokio::test]
+async fn what_is_said_to_a_container_is_its_input_until_there_is_no_more() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let runtime = runtime(&directory).await;
+    let script = "read word; echo heard $word; echo aside >&2; cat; echo over";
+    let started = start(&runtime, &talking(script, "stdin: true, stdinOnce: true")).await;
+    let (output, errors) = (Output::default(), Output::default());
+    let streams = Streams {
+        stdin: Some(Box::new(&b"hello\nand more\n"[..])),
+        stdout: Some(Box::new(output.clone())),
+        stderr: Some(Box::new(errors.clone())),
+        terminal: None,
+    };
+    runtime.attach(&started.id, streams).await.expect("it is there");
+    assert_eq!(String::from_utf8_lossy(&output.take()), "heard hello\nand more\nover\n");
+    assert_eq!(String::from_utf8_lossy(&errors.take()), "aside\n");
+    assert_eq!(runtime.wait(&started.id).await.code, 0);
+    assert!(log(&runtime, false).await.ends_with("stdout F over"));
+}
+
+#[tokio::test]
+async fn input_that_others_may_bring_does_not_end_with_the_first() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let runtime = runtime(&directory).await;
+    let script = "read first; echo $first; read second; echo $second";
+    let started = start(&runtime, &talking(script, "stdin: true")).await;
+    for word in ["one\n", "two\n"] {
+        let streams = Streams { stdin: Some(Box::new(word.as_bytes())), ..Streams::default() };
+        let said = runtime.attach(&started.id, streams);
+        let heard = async {
+            // Nobody is told that what was said has been read, but the log has it.
+            while !log(&runtime, false).await.contains(word.trim()) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            said = said => said.expect("it is there"),
+            () = heard => {}
+        }
+    }
+    assert_eq!(runtime.wait(&started.id).await.code, 0);
+}
+
+#[tokio::test]
+async fn a_container_may_have_a_terminal() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let runtime = runtime(&directory).await;
+    let script = r#"until [ "$(stty size)" = "10 40" ]; do sleep 0.01; done
+        test -t 0 && test -t 1 && test -t 2 && printf 'ready> '; read word; echo "[$word]""#;
+    let started = start(&runtime, &talking(script, "stdin: true, tty: true")).await;
+    let (input, mut typing) = tokio::io::duplex(64);
+    let (mut screen, output) = tokio::io::duplex(64);
+    let (sizes, terminal) = tokio::sync::mpsc::channel(1);
+    let streams = Streams {
+        stdin: Some(Box::new(input)),
+        stdout: Some(Box::new(output)),
+        stderr: None,
+        terminal: Some(terminal),
+    };
+    let session = async {
+        sizes.send(Size { width: 40, height: 10 }).await.expect("it listens");
+        let mut seen = String::new();
+        let mut read_until = async |end: &str| {
+            while !seen.contains(end) {
+                let byte = screen.read_u8().await.expect("more to come");
+                seen.push(byte.into());
+            }
+            seen.clone()
+        };
+        read_until("ready> ").await;
+        typing.write_all(b"word\n").await.expect("it listens");
+        assert_eq!(read_until("[word]").await, "ready> word\r\n[word]");
+    };
+    let (attached, ()) = tokio::join!(runtime.attach(&started.id, streams), session);
+    attached.expect("it is there");
+    assert_eq!(runtime.wait(&started.id).await.code, 0);
+}
+
+#[tokio::test]
+async fn a_container_with_a_terminal_is_asked_to_end() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let runtime = runtime(&directory).await;
+    let script = "trap 'exit 3' TERM; echo ready; while :; do sleep 0.01; done";
+    let started = start(&runtime, &talking(script, "tty: true")).await;
+    while !log(&runtime, false).await.contains("ready") {
+        tokio::task::yield_now().await;
+    }
+    runtime.stop(&started.id, Duration::from_secs(60)).await.expect("it ends");
+    assert_eq!(runtime.wait(&started.id).await.code, 3);
 }
