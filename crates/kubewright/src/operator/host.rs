@@ -89,9 +89,8 @@ impl Operator {
     /// # Errors
     /// If it cannot begin. What goes wrong later is told in logs, readiness and metrics.
     pub async fn serve(self, host: Host, shutdown: CancellationToken) -> Result<(), ServeError> {
-        let Operator {
-            name, parts, webhooks, mut namespaces, coordination, keeps_objects, ..
-        } = self;
+        let Operator { name, parts, webhooks, mut namespaces, coordination, keeps_objects, .. } =
+            self;
         let Host { client, clock, settings, namespace: home, surrounding, mut registry } = host;
         // What it was told when it was started counts, not what it was built for.
         if !settings.namespaces.is_empty() {
