@@ -37,7 +37,7 @@ pub(super) struct WidgetStatus {
     round: u64,
 }
 
-/// So many bytes of each object are like nothing else: no cache can keep them for less.
+/// So many bytes of each object are like nothing else: hexadecimal digits, which take half a byte each.
 const PAYLOAD_BYTES: usize = 400;
 
 /// An object of about a kilobyte.
