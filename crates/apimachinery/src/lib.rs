@@ -10,6 +10,7 @@ pub mod conversion;
 pub mod cron;
 pub mod field;
 pub mod gvk;
+pub mod image;
 pub mod int_or_string;
 pub mod json;
 pub mod jsonpath;

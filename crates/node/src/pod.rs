@@ -6,7 +6,6 @@
 
 mod backoff;
 mod hook;
-mod image;
 mod life;
 mod notice;
 mod plan;

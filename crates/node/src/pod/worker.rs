@@ -17,6 +17,7 @@ use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
 use kubewright::event::Recorder;
 use kubewright::{Clock, Event};
+use kubewright_apimachinery::image::Reference;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
@@ -484,9 +485,9 @@ async fn start(
     let (pod, container) = (Arc::clone(&order.pod), Arc::clone(&order.container));
     let image = container.image.clone().unwrap_or_default();
     let pulling = || tell(Event::normal("Pulling", format!("Pulling image {image:?}")));
-    let pulled = match super::image::fault(&image) {
-        Some(why) => Err(StartError::Name { image: image.clone(), why }),
-        None => runtime.pull(&pod, &container, &pulling).await,
+    let pulled = match Reference::parse(&image) {
+        Err(error) => Err(StartError::Name { image: image.clone(), why: error.to_string() }),
+        Ok(_) => runtime.pull(&pod, &container, &pulling).await,
     };
     match pulled {
         Ok(pulled) => {

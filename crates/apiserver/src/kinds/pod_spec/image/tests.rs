@@ -31,6 +31,6 @@ fn a_name_that_makes_no_sense_is_not_the_latest() {
         check(image, false);
     }
     check(&"a".repeat(64), false);
-    check(&"b".repeat(246), false);
-    check(&"b".repeat(237), true);
+    check(&"b".repeat(248), false);
+    check(&"b".repeat(247), true);
 }
