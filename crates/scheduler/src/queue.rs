@@ -18,6 +18,8 @@ use crate::profile::PluginSet;
 
 /// A pod that no change has helped is tried again all the same.
 const WAIT_MAX: Duration = Duration::from_secs(5 * 60);
+/// A configuration may ask for any pause, and a clock cannot be added to without end.
+const PAUSE_MAX: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 #[derive(Debug)]
 pub(crate) struct Queue {
@@ -304,7 +306,7 @@ impl Queue {
         let count = if entry.errors > 0 { entry.errors } else { entry.rejections };
         let Some(doublings) = count.checked_sub(1) else { return Duration::ZERO };
         let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
-        self.backoff_initial.saturating_mul(factor).min(self.backoff_max)
+        self.backoff_initial.saturating_mul(factor).min(self.backoff_max).min(PAUSE_MAX)
     }
 
     fn turn(&mut self, uid: &Arc<str>) -> Option<Turn> {

@@ -223,7 +223,7 @@ impl<'a> Indexed<'a> {
 fn deadline(job: &Job, start_time: Option<Timestamp>, now: Timestamp) -> Option<SignedDuration> {
     let seconds = job.spec.as_ref()?.active_deadline_seconds?;
     let start_time = start_time.filter(|_| !Terms(job).is_suspended())?;
-    Some(SignedDuration::from_secs(seconds) - now.duration_since(start_time))
+    Some(SignedDuration::from_secs(seconds).saturating_sub(now.duration_since(start_time)))
 }
 
 /// That a Job has ended, if it has for a reason other than that all is done.

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -9,6 +10,9 @@ use super::{Add, Causes, Key, Outcome, Pauses, Stats, Taken};
 
 /// Room for so many keys is kept, whether they wait or not.
 const ROOMY: usize = 4096;
+/// Whoever is to wait for longer than thirty years waits so long. Clocks cannot be added to without
+/// end, and objects may name any number of seconds.
+const PAUSE_MAX: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 pub(super) struct State<K> {
     /// All keys that wait. One that is busy too is in neither order below.
@@ -54,7 +58,7 @@ impl<K: Key> State<K> {
         self.adds += 1;
         let mut causes = Causes::default();
         causes.extend(add.cause);
-        self.wait(key, add.priority, now + add.after, causes, now);
+        self.wait(key, add.priority, after(now, add.after), causes, now);
     }
 
     /// The key to work on next.
@@ -86,25 +90,25 @@ impl<K: Key> State<K> {
     pub(super) fn finish(&mut self, taken: Taken<K>, outcome: Outcome, now: Instant) {
         let Taken { key, priority, causes, .. } = taken;
         self.busy.remove(&key);
-        let after = match outcome {
+        let pause = match outcome {
             Outcome::Done => {
                 self.failures.remove(&key);
                 None
             }
-            Outcome::After(after) => {
+            Outcome::After(pause) => {
                 self.failures.remove(&key);
-                Some(after)
+                Some(pause)
             }
             Outcome::Failed | Outcome::Again => {
                 let failures = self.failures.entry(key.clone()).or_default();
-                let after = self.pauses.after(*failures);
+                let pause = self.pauses.after(*failures);
                 *failures = failures.saturating_add(1);
                 self.retries += 1;
-                Some(after)
+                Some(pause)
             }
         };
-        match after {
-            Some(after) => self.wait(key, priority, now + after, causes, now),
+        match pause {
+            Some(pause) => self.wait(key, priority, after(now, pause), causes, now),
             None => self.arrange(&key, now),
         }
     }
@@ -187,4 +191,8 @@ impl<K: Key> State<K> {
             }
         }
     }
+}
+
+fn after(now: Instant, pause: Duration) -> Instant {
+    now + pause.min(PAUSE_MAX)
 }

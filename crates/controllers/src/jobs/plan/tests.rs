@@ -147,6 +147,17 @@ fn a_job_has_a_deadline() {
     check(spec, started(60), "a Running", "end a, failure: DeadlineExceeded");
 }
 
+/// Somebody's clock is ahead, and the deadline is the greatest that there is.
+#[test]
+fn a_deadline_may_be_further_away_than_can_be_counted() {
+    let spec = json!({ "completions": 1, "parallelism": 1, "activeDeadlineSeconds": i64::MAX });
+    let at = Timestamp::from_second(NOW + 20).expect("a time");
+    let job = job(spec, json!({}));
+    let now = Timestamp::from_second(NOW).expect("a time");
+    let most = SignedDuration::from_secs(i64::MAX);
+    assert!(deadline(&job, Some(at), now).is_some_and(|left| left >= most));
+}
+
 #[test]
 fn a_suspended_job_has_no_pods() {
     let spec = json!({ "completions": 3, "parallelism": 3, "suspend": true });
