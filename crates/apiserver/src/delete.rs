@@ -1,8 +1,11 @@
 //! Deletes: at once, after a while, or when everybody who asked for it has cleaned up.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::{Mutex, PoisonError};
 
-use jiff::{Span, Timestamp};
+use jiff::Timestamp;
 use kubewright_apimachinery::gvk::GroupResource;
 use kubewright_apimachinery::status::{Details, Status};
 use kubewright_apimachinery::time::Time;
@@ -46,6 +49,9 @@ const RETURNED: [(&str, &str); 17] = [
     ("storage.k8s.io", "volumeattachments"),
     ("storage.k8s.io", "volumeattributesclasses"),
 ];
+
+/// The longest that a pod is shown to have left, some 292 years: what Go's durations can hold.
+const GRACE_SECONDS_MAX: i64 = i64::MAX / 1_000_000_000;
 
 /// A delete under way.
 pub(crate) struct Delete<'a> {
@@ -100,15 +106,15 @@ impl Delete<'_> {
         let key = self.resource.key(self.namespace, name);
         let outcome = Mutex::new(None);
         // As it was marked, once it is.
-        let mut marked = None;
+        let mut marked: Option<Value> = None;
         loop {
-            let remove = marked.is_some();
+            let uid = marked.as_ref().map(|object| meta::text(object, "uid"));
             let updated = self
                 .store
                 .update(&key, |current| {
                     let outcome = &outcome;
                     async move {
-                        let (change, next) = self.step(name, current.as_ref(), remove).await?;
+                        let (change, next) = self.step(name, current.as_ref(), uid).await?;
                         *outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
                         Ok(change)
                     }
@@ -146,11 +152,12 @@ impl Delete<'_> {
         }
     }
 
+    /// Decides about what is there; `marked` is the uid of what was marked for removal, once it is.
     async fn step(
         &self,
         name: &str,
         current: Option<&Stored>,
-        remove: bool,
+        marked: Option<&str>,
     ) -> Result<(Change, Next), Refusal> {
         let resource = self.resource.group_resource();
         let Some(current) = current else {
@@ -159,7 +166,11 @@ impl Delete<'_> {
         // Upstream reads what it is to delete from its storage, and so anew.
         let shown = self.resource.shown_anew(current).await?;
         let live = encode::live(self.resource, &shown)?;
-        if remove {
+        if let Some(uid) = marked {
+            // What was marked is gone, and another one has its name.
+            if meta::text(&live, "uid") != uid {
+                return Err(Box::new(Status::not_found(&resource, name)));
+            }
             // Upstream asks again about what is marked by now.
             if self.whose != Whose::Server {
                 self.ask(name, &live).await?;
@@ -445,10 +456,10 @@ fn grace(object: &mut Value, options: &DeleteOptions, now: Timestamp) -> Grace {
         true => asked.unwrap_or(if default < 0 { 1 } else { default }),
         false => 0,
     };
-    let when = now.saturating_add(Span::new().seconds(seconds)).unwrap_or(Timestamp::MAX);
+    let when = Time::from_unix(now.as_second() + seconds.min(GRACE_SECONDS_MAX));
     let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
     let metadata = meta::of(object);
-    metadata.insert("deletionTimestamp".to_owned(), meta::time(when).into());
+    metadata.insert("deletionTimestamp".to_owned(), when.to_value());
     metadata.insert("deletionGracePeriodSeconds".to_owned(), seconds.into());
     if generation > 0 {
         metadata.insert("generation".to_owned(), (generation + 1).into());
@@ -459,7 +470,8 @@ fn grace(object: &mut Value, options: &DeleteOptions, now: Timestamp) -> Grace {
 /// Moves the end of a pod's time forward, but not into the past.
 fn shorten(object: &mut Value, given: i64, asked: i64, now: Timestamp) -> i64 {
     let end = Time::parse(meta::text(object, "deletionTimestamp"));
-    let end = end.map_or(now.as_second(), Time::unix_seconds) - given + asked;
+    let end = end.map_or(now.as_second(), Time::unix_seconds) - given.min(GRACE_SECONDS_MAX)
+        + asked.min(GRACE_SECONDS_MAX);
     let mut seconds = asked;
     let mut end = end;
     if end < now.as_second() {

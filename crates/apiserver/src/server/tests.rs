@@ -69,6 +69,11 @@ async fn ask_as(server: &Server, line: &str, media: &str, body: Value) -> (Statu
     (code, serde_json::from_slice(&body).unwrap_or(Value::Null))
 }
 
+/// What is inside a server, for those who go step by step.
+pub(crate) fn inner(server: &Server) -> &Inner {
+    &server.0
+}
+
 async fn with_namespace() -> Server {
     let server = server();
     let namespace = json!({"metadata": {"name": "a"}});
