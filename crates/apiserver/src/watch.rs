@@ -36,6 +36,8 @@ use crate::resource::Origin;
 
 /// Watches that say nothing about it end after this, or up to twice as long.
 const TIMEOUT_MIN: Duration = Duration::from_secs(30 * 60);
+/// Watches that ask for more end after this, some 292 years: what Go's durations can hold.
+const TIMEOUT_MAX: Duration = Duration::from_nanos(i64::MAX.unsigned_abs());
 
 /// Where a watch begins.
 struct Beginning {
@@ -93,6 +95,7 @@ impl Reader<'_> {
             None | Some(0) => TIMEOUT_MIN.mul_f64(1.0 + random()),
             Some(seconds) => Duration::from_secs(u64::try_from(seconds).unwrap_or_default()),
         };
+        let timeout = timeout.min(TIMEOUT_MAX);
         let Beginning { initial, watch, skip } = beginning;
         let is_list = options.send_initial_events == Some(true) && options.allow_bookmarks;
         let definition = match &self.resource.origin {

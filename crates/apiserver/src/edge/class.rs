@@ -116,6 +116,8 @@ mod tests {
         check("?timeout=-3s", Ok(None));
         check("?timeout=1m30s", Ok(Some(Duration::from_secs(90))));
         check("?timeoutSeconds=5", Ok(None));
+        let most = Duration::from_nanos(i64::MAX.unsigned_abs());
+        check("?timeout=9223372036854775807ns", Ok(Some(most)));
         check("?timeout=abc", Err(r#"time: invalid duration "abc""#));
         check("?timeout=5", Err(r#"time: missing unit in duration "5""#));
     }

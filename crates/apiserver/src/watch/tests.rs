@@ -215,6 +215,18 @@ async fn bookmarks_come_every_minute_and_before_the_end() {
     }
 }
 
+/// Adding it to the time of day was a panic.
+#[tokio::test(start_paused = true)]
+async fn a_watch_may_be_asked_for_without_end() {
+    let lab = Lab::with(&["a"]).await;
+    let query = "resourceVersion=2&allowWatchBookmarks=true&timeoutSeconds=9223372036854775807";
+    let mut client = lab.watch(query).await;
+    lab.put(&sample::config_map("b")).await;
+    client.check(&["ADDED b 3"]).await;
+    lab.shutdown.cancel();
+    client.check(&["end"]).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_version_that_is_still_to_come_is_not_waited_for() {
     let lab = Lab::with(&["a"]).await;
