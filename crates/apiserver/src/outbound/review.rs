@@ -98,7 +98,8 @@ async fn exchange(
         match pause(&answer) {
             Some(pause) if retries < RETRIES_MAX => {
                 retries += 1;
-                tokio::time::sleep_until(until.min(Instant::now() + pause)).await;
+                let left = until.saturating_duration_since(Instant::now());
+                tokio::time::sleep(pause.min(left)).await;
             }
             _ => return Ok(answer),
         }

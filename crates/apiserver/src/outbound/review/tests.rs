@@ -1,11 +1,17 @@
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http::Response;
 use http::header::CONTENT_TYPE;
 use kubewright_apimachinery::gvk::GroupVersionKind;
+use serde_json::json;
 
-use super::{read, whole_seconds};
+use super::{post, read, whole_seconds};
+use crate::outbound::Line;
+use crate::outbound::tests::{Site, authority, issued};
+use crate::sample::store;
 
 /// What is said of an answer of this code, media type and body to a ConversionReview of v1.
 fn check(code: u16, media_type: &str, body: &str, expected: &str) {
@@ -124,4 +130,22 @@ fn seconds_are_not_cut() {
     assert_eq!(whole_seconds(Duration::from_millis(1001)), "2s");
     assert_eq!(whole_seconds(Duration::from_secs(30)), "30s");
     assert_eq!(whole_seconds(Duration::from_secs(60)), "1m0s");
+}
+
+/// Adding it to the time of day was a panic.
+#[tokio::test]
+async fn a_webhook_that_wants_to_be_asked_in_a_million_years_is_given_up() {
+    const LATER: &str = "HTTP/1.1 503 Service Unavailable\r\n\
+                         retry-after: 18446744073709551615\r\ncontent-length: 0\r\n\r\n";
+    let authority = authority("ours");
+    let pair = issued(&authority, &["127.0.0.1"], |_| {});
+    let site = Site::start(&pair, &[&[LATER, LATER]]).await;
+    let config = json!({
+        "url": format!("https://{}/hook", site.address),
+        "caBundle": BASE64_STANDARD.encode(authority.pem()),
+    });
+    let line = Line::of_client_config(store(), &config).expect("a line");
+    let review = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview"});
+    let answer = post(&line, &review, Duration::from_millis(500)).await;
+    assert_eq!(answer.map_err(|unread| unread.code).expect_err("it says nothing"), 503);
 }
