@@ -54,14 +54,15 @@ where
     if let Some(believed) = believed {
         believed.clear(&mut headers);
     }
-    if front::introduce(&mut headers, &user).is_err() {
-        let why = "error trying to reach service: net/http: invalid header field value";
-        return text(StatusCode::SERVICE_UNAVAILABLE, why);
-    }
     let path = front::escape_path(parts.uri.path());
     if !is_upgrade {
         front::remove_hop_by_hop(&mut headers);
         front::forwarded(&mut headers, &host, &path);
+    }
+    // Only now: a client names in `Connection` which headers are taken away, and these may not be.
+    if front::introduce(&mut headers, &user).is_err() {
+        let why = "error trying to reach service: net/http: invalid header field value";
+        return text(StatusCode::SERVICE_UNAVAILABLE, why);
     }
     if let Some(peer) = parts.extensions.get::<Arc<Peer>>() {
         front::forward_for(&mut headers, peer.address.ip());

@@ -189,6 +189,9 @@ async fn requests_are_passed_on_with_who_asks(context: Context) -> Result<()> {
         ("impersonate-extra-scope%2fa", "b"),
         ("x-forwarded-uri", "/elsewhere"),
         ("x-own", "kept"),
+        // Takes away what the client says, and nothing that is said of it.
+        ("connection", "x-hop, x-remote-user, x-remote-group, x-remote-uid"),
+        ("x-hop", "1"),
     ] {
         request = request.header(HeaderName::from_static(name), value);
     }
@@ -230,6 +233,8 @@ async fn requests_are_passed_on_with_who_asks(context: Context) -> Result<()> {
         ("impersonate-extra-scope%2fa", json!([])),
         ("authorization", json!([])),
         ("x-own", json!(["kept"])),
+        ("x-hop", json!([])),
+        ("connection", json!([])),
         ("content-type", json!(["application/json"])),
         ("host", json!([host])),
         ("x-forwarded-host", json!([host])),
