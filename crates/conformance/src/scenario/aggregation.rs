@@ -234,7 +234,6 @@ async fn requests_are_passed_on_with_who_asks(context: Context) -> Result<()> {
         ("authorization", json!([])),
         ("x-own", json!(["kept"])),
         ("x-hop", json!([])),
-        ("connection", json!([])),
         ("content-type", json!(["application/json"])),
         ("host", json!([host])),
         ("x-forwarded-host", json!([host])),
