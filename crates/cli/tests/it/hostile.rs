@@ -1,12 +1,12 @@
 //! What hurts nobody but the one who does it: broken requests, silent connections, slow readers.
 
-use std::time::Duration;
+mod webhooks;
 
 use http::Request;
 use http_body_util::Full;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 use crate::client::{Access, Client};
@@ -316,52 +316,4 @@ async fn slow_readers_take_no_memory_and_no_time_from_others() {
     // All that was ever written, twice over, and room for what is under way.
     assert!(after < before + 400_000, "{before} KiB became {after} KiB");
     drop((lists, watches));
-}
-
-/// A webhook that is connected to and never says a word, for as long as the listener is there.
-async fn hanging_webhook(client: &mut Client) -> TcpListener {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let url = format!("https://{}/", listener.local_addr().expect("an address"));
-    let webhook = json!({
-        "name": "hangs.kubewright.dev", "clientConfig": {"url": url}, "timeoutSeconds": 1,
-        "rules": [{
-            "operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"],
-            "resources": ["secrets"],
-        }],
-        "sideEffects": "None", "admissionReviewVersions": ["v1"],
-    });
-    let configuration = json!({"metadata": {"name": "hangs"}, "webhooks": [webhook]});
-    let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
-    client.create(path, &configuration).await;
-    listener
-}
-
-#[tokio::test]
-async fn webhooks_that_hang_keep_no_place_among_requests() {
-    // More than may be under way at once, of which every third client does not wait.
-    const ROUNDS: usize = 3;
-    const EACH: usize = 100;
-    const SECRETS: &str = "/api/v1/namespaces/default/secrets";
-    let home = tempfile::tempdir().expect("a directory");
-    let ours = start(&home);
-    let access = &ours.access;
-    let _webhook = hanging_webhook(&mut access.client().await).await;
-    for _ in 0..ROUNDS {
-        let mut asking = JoinSet::new();
-        for turn in 0..EACH {
-            let mut client = access.client().await;
-            asking.spawn(async move {
-                let object = br#"{"metadata":{"generateName":"a-"}}"#;
-                let asked = say(&mut client, "POST", SECRETS, JSON, object);
-                let patience = Duration::from_millis(if turn % 3 == 0 { 300 } else { 60_000 });
-                tokio::time::timeout(patience, asked).await.ok()
-            });
-        }
-        while let Some(asked) = asking.join_next().await {
-            if let Some(told) = asked.expect("no panic") {
-                assert!(told.contains("context deadline exceeded"), "{told}");
-            }
-        }
-    }
-    check_others(access).await;
 }
