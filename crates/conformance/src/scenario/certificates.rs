@@ -10,10 +10,10 @@ use super::{Context, expect, same, scenarios, text};
 use crate::endpoint::Request;
 
 scenarios! { "certificates":
-    an_approved_request_is_signed [B1],
-    a_denied_request_is_not_signed [B1],
-    a_node_approves_itself [B1],
-    a_request_that_breaks_the_rules_of_its_signer_fails [B1],
+    an_approved_request_is_signed [B1 S8],
+    a_denied_request_is_not_signed [B1 S8],
+    a_node_approves_itself [B1 S8],
+    a_request_that_breaks_the_rules_of_its_signer_fails [B1 S8],
 }
 
 const PATH: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
