@@ -132,6 +132,9 @@ pub struct Admission {
     store: Store,
     authorizer: Arc<Authorizer>,
     enabled: PluginSet,
+    /// Whether containers may be privileged. No plugin decides it: who asks for it where it is not
+    /// so has written an object that is not valid.
+    pub(crate) allows_privileged: bool,
     metrics: Arc<Metrics>,
     policies: Policies,
     webhooks: Webhooks,
@@ -142,6 +145,7 @@ impl Admission {
         store: Store,
         authorizer: Arc<Authorizer>,
         enabled: PluginSet,
+        allows_privileged: bool,
         metrics: Arc<Metrics>,
         shelf: Arc<Shelf>,
     ) -> Self {
@@ -153,7 +157,7 @@ impl Admission {
             let (authorizer, metrics) = (Arc::clone(&authorizer), Arc::clone(&metrics));
             Webhooks::new(store.clone(), authorizer, enabled, metrics)
         };
-        Admission { store, authorizer, enabled, metrics, policies, webhooks }
+        Admission { store, authorizer, enabled, allows_privileged, metrics, policies, webhooks }
     }
 
     /// Lets the plugins change an object. Nothing comes of it that gives away more than the user

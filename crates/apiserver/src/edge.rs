@@ -40,7 +40,7 @@ pub use self::front::REQUEST_LOG;
 pub(crate) use self::front::{AUDIT_ID, identified, limit};
 pub use self::local::Local;
 pub use self::reply::{Reply, Unfinished};
-pub use self::tls::{Authorities, Certificates, PairError, Shown, Tls, TlsError};
+pub use self::tls::{Authorities, Certificates, Oldest, PairError, Shown, Tls, TlsError};
 pub use self::upload::Upload;
 
 /// What one connection and one request may use. The defaults are kube-apiserver's.

@@ -96,6 +96,8 @@ pub struct Settings {
     pub companions: Vec<&'static str>,
     /// Who has a say about writes.
     pub admission: PluginSet,
+    /// Whether containers may be privileged.
+    pub allows_privileged: bool,
     /// Which version this is, to those who ask.
     pub version: String,
 }
@@ -167,6 +169,7 @@ impl Server {
                 store.clone(),
                 Arc::clone(&authenticator.authorizer),
                 settings.admission,
+                settings.allows_privileged,
                 Arc::clone(&metrics),
                 Arc::clone(&shelf),
             ),

@@ -17,7 +17,7 @@ use kubewright_apimachinery::{builtin, conversion, json};
 use serde_json::{Map, Value, json};
 
 use crate::index;
-use crate::kinds::Context;
+use crate::kinds::{self, Context};
 use crate::resource::{Custom, Origin, Resource};
 
 /// What every write of a resource needs to know of it, made by the first.
@@ -156,6 +156,14 @@ impl Resource {
                 errors.extend(findings.errors);
                 errors
             }
+        }
+    }
+
+    /// The privileged containers of an object, as errors where the cluster allows none.
+    pub(crate) fn privileged_containers(&self, object: &Value) -> Vec<Error> {
+        match &self.origin {
+            Origin::Builtin(_) => kinds::pod_spec::privileged_containers(&self.hub.kind, object),
+            Origin::Custom(_) => Vec::new(),
         }
     }
 

@@ -253,7 +253,9 @@ impl Write<'_> {
             return Err(Box::new(Status::forbidden(&self.resource.group_resource(), &name, why)));
         }
         self.resource.prepare_create(&mut object, &self.context());
-        self.refuse_invalid(&name, &self.resource.validate_create(&object))?;
+        let mut errors = self.resource.validate_create(&object);
+        errors.extend(self.privileges(&object));
+        self.refuse_invalid(&name, &errors)?;
         self.warnings.extend(self.resource.warnings(self.part, &object, None));
         let attributes = self.attributes(Operation::Create, &name, None);
         self.admission.judge(&attributes, object).await
@@ -537,7 +539,8 @@ impl Write<'_> {
         if object["metadata"].get("deletionGracePeriodSeconds").is_none() {
             meta::restore(&mut object, live, "deletionGracePeriodSeconds");
         }
-        let findings = resource.validate_update(self.part, &object, live);
+        let mut findings = resource.validate_update(self.part, &object, live);
+        findings.errors.extend(self.privileges(&object));
         self.warnings.extend(findings.warnings);
         self.refuse_invalid(self.name, &findings.errors)?;
         self.warnings.extend(resource.warnings(self.part, &object, Some(live)));
@@ -609,6 +612,14 @@ impl Write<'_> {
     pub(crate) fn settle(&self, object: &mut Value) -> Result<(), Refusal> {
         let namespace = self.namespace.filter(|_| self.resource.namespaced);
         meta::settle_namespace(object, namespace)
+    }
+
+    /// What containers ask for that none may have here.
+    fn privileges(&self, object: &Value) -> Vec<Error> {
+        match self.admission.allows_privileged || self.part == Some("status") {
+            true => Vec::new(),
+            false => self.resource.privileged_containers(object),
+        }
     }
 
     fn refuse_invalid(&self, name: &str, errors: &[Error]) -> Result<(), Refusal> {

@@ -15,12 +15,12 @@ use kubewright_apiserver::admission::PluginSet;
 use kubewright_apiserver::aggregate::Identity;
 use kubewright_apiserver::audit;
 use kubewright_apiserver::authn::key::{KeyError, SigningKey, VerifyingKey};
-use kubewright_apiserver::authn::token::Issuer;
+use kubewright_apiserver::authn::token::{Issuer, Lifetimes};
 use kubewright_apiserver::authn::{self, Authenticator, StaticTokens, Verifier};
 use kubewright_apiserver::authz::{Authorizer, Mode};
 use kubewright_apiserver::connect;
 use kubewright_apiserver::edge::{
-    self, Authorities, Certificates, Limits, PairError, Tls, TlsError,
+    self, Authorities, Certificates, Limits, Oldest, PairError, Tls, TlsError,
 };
 use kubewright_apiserver::genesis;
 use kubewright_apiserver::index::{self, Store};
@@ -73,7 +73,10 @@ pub struct Terms {
     pub audiences: Vec<String>,
     /// What verifies tokens; none for the key that signs them.
     pub token_keys: Option<Vec<VerifyingKey>>,
+    pub token_lifetimes: Lifetimes,
     pub admission: PluginSet,
+    /// Whether containers may be privileged.
+    pub allows_privileged: bool,
     /// Where services get their addresses from, the main network first.
     pub service_cidrs: Vec<String>,
     pub node_ports: RangeInclusive<u16>,
@@ -83,6 +86,8 @@ pub struct Terms {
     pub version: String,
     /// How nodes are reached, but for [`Credentials::kubelet_client`].
     pub kubelets: connect::Access,
+    /// Clients that speak only older versions of TLS are not served.
+    pub oldest_tls: Oldest,
 }
 
 /// Where objects are.
@@ -205,7 +210,7 @@ impl Cluster {
         };
         let has_controllers = controllers::NAMES.iter().any(|name| names.includes(name));
         let companions = Vec::from_iter(has_controllers.then_some("controller-manager"));
-        let networks = terms.service_cidrs.clone();
+        let (networks, oldest_tls) = (terms.service_cidrs.clone(), terms.oldest_tls);
         let credentials = listen.as_ref().map(|listen| &listen.credentials);
         let front_proxy = credentials.and_then(|credentials| credentials.front_proxy.as_ref());
         let kubelet_client =
@@ -266,7 +271,8 @@ impl Cluster {
                 clients: client_ca.as_deref().unwrap_or_default().as_bytes(),
                 proxies: proxy_ca.as_bytes(),
             };
-            let tls = Tls::new(certificates, authorities).map_err(StartError::Tls)?;
+            let tls = Tls::since(oldest_tls, certificates, authorities);
+            let tls = tls.map_err(StartError::Tls)?;
             socket.set_nonblocking(true).map_err(StartError::Listen)?;
             let socket = TcpListener::from_std(socket).map_err(StartError::Listen)?;
             let (server, shutdown) = (server.clone(), shutdown.clone());
@@ -397,7 +403,7 @@ fn server(
     };
     let kubelets = connect::Access { identity: kubelet_client.map(identity), ..terms.kubelets };
     let identity = front_proxy.and_then(|proxy| proxy.client.as_ref()).map(identity);
-    let issuer = Issuer { url, audiences, key };
+    let issuer = Issuer { url, audiences, key, lifetimes: terms.token_lifetimes };
     Ok(Server::new(Settings {
         store: store.clone(),
         authenticator,
@@ -406,6 +412,7 @@ fn server(
         service_cidrs: terms.service_cidrs,
         node_ports: terms.node_ports,
         admission: terms.admission,
+        allows_privileged: terms.allows_privileged,
         version: terms.version,
         shutdown: shutdown.clone(),
         audit,
@@ -472,7 +479,10 @@ impl Default for Terms {
             issuers: vec![ISSUER.to_owned()],
             audiences: Vec::new(),
             token_keys: None,
+            token_lifetimes: Lifetimes::default(),
             admission: PluginSet::default(),
+            // As with kubeadm, which has its servers told so; they would allow none by themselves.
+            allows_privileged: true,
             service_cidrs: vec![SERVICE_CIDR.to_owned()],
             node_ports: NODE_PORTS,
             advertised: None,
@@ -482,6 +492,7 @@ impl Default for Terms {
                 address_types: ["InternalIP", "ExternalIP", "Hostname"].map(str::to_owned).into(),
                 ..connect::Access::default()
             },
+            oldest_tls: Oldest::default(),
         }
     }
 }

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::authn::key::SigningKey;
-use crate::authn::token::Issuer;
+use crate::authn::token::{Issuer, Lifetimes};
 use crate::authn::{Authenticator, StaticTokens, Verifier};
 use crate::authz::Authorizer;
 use crate::edge::{Peer, Shown};
@@ -151,7 +151,12 @@ async fn server(store: Store, log: Log) -> Server {
     let server = Server::new(Settings {
         authenticator: Authenticator::new(store.clone(), authorizer, tokens, verifier),
         store,
-        issuer: Some(Issuer { url: names[0].clone(), audiences: names, key }),
+        issuer: Some(Issuer {
+            url: names[0].clone(),
+            audiences: names,
+            key,
+            lifetimes: Lifetimes::default(),
+        }),
         address: "127.0.0.1:17443".to_owned(),
         service_cidrs: vec!["10.0.0.0/24".to_owned()],
         node_ports: 30_000..=32_767,
@@ -161,6 +166,7 @@ async fn server(store: Store, log: Log) -> Server {
         kubelets: Default::default(),
         companions: Vec::new(),
         admission: crate::admission::PluginSet::default(),
+        allows_privileged: true,
         version: crate::version::GIT_VERSION.to_owned(),
     });
     let settings = genesis::Settings {

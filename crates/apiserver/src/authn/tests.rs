@@ -10,9 +10,10 @@ use kubewright_store::{Config, Expect, Key, Put};
 use serde_json::{Value, json};
 
 use super::key::{KeyError, SigningKey, VerifyingKey};
-use super::token::{CREDENTIAL_ID, Issuer};
+use super::token::{CREDENTIAL_ID, Issuer, Lifetimes};
 use super::*;
 use crate::authz::tests::write;
+use crate::warnings::Warnings;
 use crate::{index, sample};
 
 const ISSUER: &str = "https://kubernetes.default.svc";
@@ -365,13 +366,15 @@ fn keys_are_published_as_upstream_publishes_them() {
 
 fn issuer(pem: &str) -> Issuer {
     let key = SigningKey::from_pem(pem.as_bytes()).expect("a key");
-    Issuer { url: ISSUER.to_owned(), audiences: vec![ISSUER.to_owned()], key }
+    let lifetimes = Lifetimes::default();
+    Issuer { url: ISSUER.to_owned(), audiences: vec![ISSUER.to_owned()], key, lifetimes }
 }
 
 fn issue(issuer: &Issuer, store: &Store, spec: Value) -> Value {
     let request = json!({ "kind": "TokenRequest", "metadata": {}, "spec": spec });
     let now = Timestamp::from_second(NOW).expect("in range");
-    issuer.issue(store, "web", "robot", &request, now).expect("a token")
+    let warnings = Warnings::default();
+    issuer.issue(store, "web", "robot", &request, now, &warnings).expect("a token")
 }
 
 fn token_of(answer: &Value) -> &str {
@@ -435,6 +438,52 @@ async fn a_token_says_whose_it_is() {
         let expected = vec![format!("JTI={}", id.as_str().expect("an id"))];
         assert_eq!(user.extra[CREDENTIAL_ID], expected);
     }
+}
+
+/// A token of a pod that nobody asked for, and one for a day: how long each lasts, and since when
+/// the first is warned of.
+#[tokio::test]
+async fn how_long_tokens_last_is_as_the_issuer_is_told() {
+    let store = sample::store();
+    put_account(&store).await;
+    let spec = json!({ "serviceAccountName": "robot" });
+    put(&store, "pods/web/one", json!({ "kind": "Pod", "spec": spec })).await;
+    let (pem, _) = pems().remove(0);
+    let check = |lifetimes: Lifetimes, unasked: (i64, Value), day: i64| {
+        let issuer = Issuer { lifetimes, ..issuer(&pem) };
+        let pod = json!({ "kind": "Pod", "apiVersion": "v1", "name": "one" });
+        let spec = json!({ "expirationSeconds": 3607, "boundObjectRef": pod });
+        let found = claims(token_of(&issue(&issuer, &store, spec)));
+        assert_eq!(found["exp"], NOW + unasked.0, "{lifetimes:?}");
+        assert_eq!(found["kubernetes.io"]["warnafter"], unasked.1, "{lifetimes:?}");
+        let answer = issue(&issuer, &store, json!({ "expirationSeconds": 86_400 }));
+        assert_eq!(answer["spec"]["expirationSeconds"], day, "{lifetimes:?}");
+        assert_eq!(claims(token_of(&answer))["exp"], NOW + day, "{lifetimes:?}");
+    };
+    let year = 365 * 24 * 60 * 60;
+    check(Lifetimes::default(), (year, json!(NOW + 3607)), 86_400);
+    let told = Lifetimes { are_extended: false, seconds_max: None };
+    check(told, (3607, Value::Null), 86_400);
+    let told = Lifetimes { are_extended: true, seconds_max: Some(7200) };
+    check(told, (year, json!(NOW + 3607)), 7200);
+    // What is shortened is no longer what nobody asked for.
+    let told = Lifetimes { are_extended: true, seconds_max: Some(3600) };
+    check(told, (3600, Value::Null), 3600);
+}
+
+#[tokio::test]
+async fn who_asks_for_too_long_a_token_is_warned() {
+    let store = sample::store();
+    put_account(&store).await;
+    let (pem, _) = pems().remove(0);
+    let lifetimes = Lifetimes { seconds_max: Some(3600), ..Lifetimes::default() };
+    let issuer = Issuer { lifetimes, ..issuer(&pem) };
+    let warnings = Warnings::default();
+    let request = json!({ "metadata": {}, "spec": { "expirationSeconds": 86_400 } });
+    let now = Timestamp::from_second(NOW).expect("in range");
+    issuer.issue(&store, "web", "robot", &request, now, &warnings).expect("a token");
+    let expected = "requested expiration of 86400 seconds shortened to 3600 seconds";
+    assert_eq!(warnings.texts(), [expected]);
 }
 
 #[tokio::test]

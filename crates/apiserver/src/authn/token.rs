@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::key::{SigningKey, VerifyingKey};
 use crate::index::{PREFIX, Store, object};
 use crate::user;
+use crate::warnings::Warnings;
 
 /// What tells, in the extra of a user, by which credential they were identified.
 pub const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
@@ -37,6 +38,23 @@ pub struct Issuer {
     /// Whom tokens are for that name nobody.
     pub audiences: Vec<String>,
     pub key: SigningKey,
+    pub lifetimes: Lifetimes,
+}
+
+/// How long tokens last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lifetimes {
+    /// Whether the tokens that pods get unasked last for a year, and only warn when they are used
+    /// for longer than they should be.
+    pub are_extended: bool,
+    /// Nobody else gets a longer one; none for as long as may be asked for.
+    pub seconds_max: Option<i64>,
+}
+
+impl Default for Lifetimes {
+    fn default() -> Self {
+        Lifetimes { are_extended: true, seconds_max: None }
+    }
 }
 
 /// What a token says about its account.
@@ -156,7 +174,8 @@ impl Issuer {
         Ok(())
     }
 
-    /// Answers a TokenRequest for an account; `request` is in normal form.
+    /// Answers a TokenRequest for an account; `request` is in normal form. Who gets less than was
+    /// asked for is warned.
     pub fn issue(
         &self,
         store: &Store,
@@ -164,12 +183,13 @@ impl Issuer {
         name: &str,
         request: &Value,
         now: Timestamp,
+        warnings: &Warnings,
     ) -> Result<Value, Box<Status>> {
         let mut request = request.clone();
         self.complete(store, namespace, name, &mut request, now)?;
         let uid = request["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
         let spec = Spec::deserialize(&request["spec"]).unwrap_or_default();
-        let seconds = spec.expiration_seconds.unwrap_or(EXPIRATION_SECONDS_DEFAULT);
+        let mut seconds = spec.expiration_seconds.unwrap_or(EXPIRATION_SECONDS_DEFAULT);
         check_expiration(seconds)?;
         let audiences = spec
             .audiences
@@ -185,8 +205,16 @@ impl Issuer {
             bind(store, &mut kubernetes, bound)?;
         }
 
+        if let Some(max) = self.lifetimes.seconds_max.filter(|max| seconds > *max) {
+            warnings.add(format!(
+                "requested expiration of {seconds} seconds shortened to {max} seconds"
+            ));
+            seconds = max;
+        }
+
         let issued = now.as_second();
-        let unasked = seconds == EXPIRATION_SECONDS_UNASKED
+        let unasked = self.lifetimes.are_extended
+            && seconds == EXPIRATION_SECONDS_UNASKED
             && kubernetes.pod.is_some()
             && audiences.iter().all(|audience| self.audiences.contains(audience));
         let lifetime = match unasked {

@@ -28,6 +28,14 @@ pub struct Tls {
     proxies: Option<Arc<dyn ClientCertVerifier>>,
 }
 
+/// The oldest version of TLS that is spoken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Oldest {
+    #[default]
+    Tls12,
+    Tls13,
+}
+
 /// Who vouches for those that connect, in PEM.
 #[derive(Debug, Clone, Copy)]
 pub struct Authorities<'a> {
@@ -89,6 +97,15 @@ impl Tls {
         certificates: Arc<Certificates>,
         authorities: Authorities<'_>,
     ) -> Result<Self, TlsError> {
+        Tls::since(Oldest::default(), certificates, authorities)
+    }
+
+    /// As [`Tls::new`], and no older version is spoken.
+    pub fn since(
+        oldest: Oldest,
+        certificates: Arc<Certificates>,
+        authorities: Authorities<'_>,
+    ) -> Result<Self, TlsError> {
         let (clients, proxies) = (read(authorities.clients)?, read(authorities.proxies)?);
         let (client_roots, proxy_roots) = (roots(&clients)?, roots(&proxies)?);
         let provider = provider();
@@ -96,8 +113,13 @@ impl Tls {
         let anyone = Anyone { hints, provider: Arc::clone(&provider) };
         let verifier = self::verifier(client_roots, &provider)?;
         let proxies = self::verifier(proxy_roots, &provider)?;
+        let newest = [&rustls::version::TLS13];
+        let versions = match oldest {
+            Oldest::Tls12 => rustls::DEFAULT_VERSIONS,
+            Oldest::Tls13 => newest.as_slice(),
+        };
         let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(versions)
             .map_err(TlsError::Config)?;
         let config = match verifier.as_ref().or(proxies.as_ref()) {
             Some(_) => config.with_client_cert_verifier(Arc::new(anyone)),

@@ -13,13 +13,14 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::authn::key::SigningKey;
-use crate::authn::token::Issuer;
+use crate::authn::token::{Issuer, Lifetimes};
 use crate::authn::{StaticTokens, Verifier};
 use crate::authz::{self, escalation};
 use crate::fixtures::{self, Step};
 use crate::index::{self, Store};
 use crate::query::Query;
 use crate::target::{ResourceTarget, Target};
+use crate::warnings::Warnings;
 use crate::{bootstrap, sample};
 
 const UID: &str = "00000000-0000-0000-0000-000000000000";
@@ -64,7 +65,8 @@ impl Server {
             StaticTokens::parse("admin,admin,admin,\"system:masters\"").expect("a token"),
             Verifier::new(audiences.clone(), audiences.clone(), vec![key.public.clone()]),
         );
-        let issuer = Issuer { url: ISSUER.to_owned(), audiences, key };
+        let lifetimes = Lifetimes::default();
+        let issuer = Issuer { url: ISSUER.to_owned(), audiences, key, lifetimes };
         Server { store, authorizer, authenticator, issuer }
     }
 
@@ -95,7 +97,9 @@ impl Server {
         let namespace = target.namespace.as_deref();
         if target.subresource == "token" {
             let namespace = namespace.expect("accounts have one");
-            return self.issuer.issue(&self.store, namespace, &target.name, &object, now);
+            let warnings = Warnings::default();
+            let name = &target.name;
+            return self.issuer.issue(&self.store, namespace, name, &object, now, &warnings);
         }
         if let Some(namespace) = namespace {
             object["metadata"]["namespace"] = namespace.into();

@@ -371,7 +371,8 @@ impl Call<'_> {
             issuer.complete(store, namespace, &self.target.name, request, now)
         };
         let request = write.admit_completed(request, complete).await?.into_object();
-        let answer = issuer.issue(store, namespace, &self.target.name, &request, now)?;
+        let warnings = &self.authorized.warnings;
+        let answer = issuer.issue(store, namespace, &self.target.name, &request, now, warnings)?;
         let issued = "authentication.kubernetes.io/issued-credential-id";
         self.observed.annotate(issued, || token::credential_id(&answer).unwrap_or_default());
         let format = self.accept.format(Endpoint::of(self.resource, false).without_table())?;

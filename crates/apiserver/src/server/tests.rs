@@ -19,6 +19,15 @@ pub(crate) fn server() -> Server {
 
 /// The same, which reaches nodes as it is told.
 pub(crate) fn server_with(kubelets: connect::Access) -> Server {
+    made(kubelets, true)
+}
+
+/// The same, where no container may be privileged.
+pub(crate) fn strict_server() -> Server {
+    made(connect::Access::default(), false)
+}
+
+fn made(kubelets: connect::Access, allows_privileged: bool) -> Server {
     let clock = || Duration::from_secs(1_700_000_000);
     let store = Store::memory(Config::new(index::extract, index::resource_of, clock));
     let authorizer = Arc::new(Authorizer::new(store.clone()));
@@ -41,6 +50,7 @@ pub(crate) fn server_with(kubelets: connect::Access) -> Server {
         kubelets,
         companions: Vec::new(),
         admission: crate::admission::PluginSet::default(),
+        allows_privileged,
         version: crate::version::GIT_VERSION.to_owned(),
     })
 }
@@ -180,4 +190,33 @@ async fn what_is_defined_is_served_at_once_and_goes_with_its_definition() {
         shutdown.cancel();
     };
     tokio::join!(server.run(shutdown.clone()), leave);
+}
+
+#[tokio::test]
+async fn no_container_is_privileged_where_none_may_be() {
+    let server = strict_server();
+    let account = json!({"metadata": {"name": "default"}});
+    ask(&server, "POST /api/v1/namespaces", json!({"metadata": {"name": "a"}})).await;
+    ask(&server, "POST /api/v1/namespaces/a/serviceaccounts", account).await;
+    let container = |privileged: bool| json!({"name": "c", "image": "i", "securityContext": {"privileged": privileged}});
+    let pod = |privileged| json!({"metadata": {"name": "p"}, "spec": {"containers": [container(privileged)]}});
+    let pods = "POST /api/v1/namespaces/a/pods";
+    let (code, refused) = ask(&server, pods, pod(true)).await;
+    let why = "Pod \"p\" is invalid: spec.containers[0].securityContext.privileged: Forbidden: \
+               disallowed by cluster policy";
+    assert_eq!((code.as_u16(), &refused["message"]), (422, &json!(why)), "{refused}");
+    let (code, created) = ask(&server, pods, pod(false)).await;
+    assert_eq!(code, 201, "{created}");
+
+    let labels = json!({"app": "a"});
+    let deployment = json!({"metadata": {"name": "d"}, "spec": {
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [container(true)]}},
+    }});
+    let path = "POST /apis/apps/v1/namespaces/a/deployments";
+    let (code, refused) = ask(&server, path, deployment).await;
+    let why = "Deployment.apps \"d\" is invalid: \
+               spec.template.spec.containers[0].securityContext.privileged: Forbidden: disallowed \
+               by cluster policy";
+    assert_eq!((code.as_u16(), &refused["message"]), (422, &json!(why)), "{refused}");
 }

@@ -9,8 +9,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use kubewright_apiserver::authn::token::Lifetimes;
 use kubewright_apiserver::connect;
-use kubewright_cluster::drop_in::apiserver::{self, Limits, Mode, Options, PluginSet};
+use kubewright_cluster::drop_in::apiserver::{self, Limits, Mode, Oldest, Options, PluginSet};
 use kubewright_cluster::{FrontProxy, Names, Terms, audit, etcd};
 
 use super::flag::{self, Dialect, FlagError, Given, boolean};
@@ -198,6 +199,9 @@ fn terms(given: &Given) -> Result<Terms> {
         )?,
         advertised: address(given, "advertise-address")?.filter(|ip| !ip.is_unspecified()),
         kubelets: connect::Access::default(),
+        token_lifetimes: lifetimes(given)?,
+        allows_privileged: given.switch("allow-privileged").unwrap_or(false),
+        oldest_tls: oldest_tls(given)?,
         ..Terms::default()
     };
     let address_types = given.list("kubelet-preferred-address-types");
@@ -217,6 +221,33 @@ fn terms(given: &Given) -> Result<Terms> {
         terms.version = version;
     }
     Ok(terms)
+}
+
+/// How long tokens of service accounts last.
+fn lifetimes(given: &Given) -> Result<Lifetimes> {
+    const LONGEST: RangeInclusive<Duration> =
+        Duration::from_secs(60 * 60)..=Duration::from_secs(1 << 32);
+    let longest = given.duration(Dialect::Pflag, "service-account-max-token-expiration")?;
+    let longest = longest.filter(|longest| !longest.is_zero());
+    if longest.is_some_and(|longest| !LONGEST.contains(&longest)) {
+        bail!("the service-account-max-token-expiration must be between 1 hour and 2^32 seconds");
+    }
+    Ok(Lifetimes {
+        are_extended: given.switch("service-account-extend-token-expiration").unwrap_or(true),
+        seconds_max: longest.and_then(|longest| i64::try_from(longest.as_secs()).ok()),
+    })
+}
+
+fn oldest_tls(given: &Given) -> Result<Oldest> {
+    match given.text("tls-min-version") {
+        None | Some("VersionTLS12") => Ok(Oldest::Tls12),
+        Some("VersionTLS13") => Ok(Oldest::Tls13),
+        // Upstream would serve clients that nobody should serve any more.
+        Some(old @ ("VersionTLS10" | "VersionTLS11")) => {
+            bail!("--tls-min-version {old} is not supported here: use VersionTLS12 or VersionTLS13")
+        }
+        Some(unknown) => bail!("unknown tls version {unknown:?}"),
+    }
 }
 
 /// What the server is told to say of its version: the release that it behaves as, with a suffix.

@@ -82,7 +82,7 @@ impl Bench {
         more: &[&str],
     ) -> (Program, Access) {
         let port = free_port();
-        command.args(keys.flags()).args(more).args([
+        command.args(keys.flags()).args([
             format!("--secure-port={port}"),
             format!("--etcd-servers={etcd}"),
             "--allow-privileged=true".to_owned(),
@@ -92,6 +92,8 @@ impl Bench {
             format!("--service-account-issuer=https://127.0.0.1:{port}/"),
             "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
         ]);
+        // Last, as the last of each flag counts.
+        command.args(more);
         let mut program = Program::start(&mut command);
         let access = Access::new(address(port), &keys.dir);
         program.until(async || access.is_ready().await).await;
@@ -234,6 +236,24 @@ fn programs_tell_their_flags_and_refuse_others() {
     );
     check(
         "kube-apiserver",
+        &with(&["--service-account-max-token-expiration=10m"]),
+        1,
+        "Error: the service-account-max-token-expiration must be between 1 hour and 2^32 seconds\n",
+    );
+    check(
+        "kube-apiserver",
+        &with(&["--tls-min-version=VersionTLS11"]),
+        1,
+        "Error: --tls-min-version VersionTLS11 is not supported here: ",
+    );
+    check(
+        "kube-apiserver",
+        &with(&["--tls-min-version=1.3"]),
+        1,
+        "Error: unknown tls version \"1.3\"\n",
+    );
+    check(
+        "kube-apiserver",
         &with(&["--secure-port=0"]),
         1,
         "Error: --secure-port 0 must be between 1 and 65535, inclusive.",
@@ -335,6 +355,36 @@ async fn the_keys_that_are_given_are_used() {
     let token = token["status"]["token"].as_str().expect("a token");
     let robot = nobody.send_as(token, "POST", whoami, &review).await;
     assert_eq!(robot.1["status"]["userInfo"]["username"], "system:serviceaccount:default:robot",);
+}
+
+#[tokio::test]
+async fn tokens_are_as_short_and_pods_as_humble_as_the_server_is_told() {
+    let bench = Bench::new();
+    let keys = Keys::new(bench.dir.path());
+    let port = free_port();
+    let _etcd = bench.etcd(port).await;
+    let url = format!("http://127.0.0.1:{port}");
+    let more = [
+        "--service-account-max-token-expiration=1h",
+        "--tls-min-version=VersionTLS13",
+        "--allow-privileged=false",
+    ];
+    let (_apiserver, access) = bench.apiserver(&url, &keys, &more).await;
+    let mut client = access.client().await;
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    client.create(accounts, &json!({ "metadata": { "name": "robot" } })).await;
+    let path = format!("{accounts}/robot/token");
+    let asked = json!({ "spec": { "expirationSeconds": 86_400 } });
+    let token = client.create(&path, &asked).await;
+    assert_eq!(token["spec"]["expirationSeconds"], 3600);
+    let container = json!({
+        "name": "c", "image": "i", "securityContext": { "privileged": true },
+    });
+    let pod = json!({ "metadata": { "name": "p" }, "spec": { "containers": [container] } });
+    let (status, refused) = client.send("POST", "/api/v1/namespaces/default/pods", &pod).await;
+    let why = "Pod \"p\" is invalid: spec.containers[0].securityContext.privileged: Forbidden: \
+               disallowed by cluster policy";
+    assert_eq!((status, &refused["message"]), (422, &json!(why)), "{refused}");
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use kubewright_apiserver::audit;
 use kubewright_apiserver::authn::StaticTokens;
 use kubewright_apiserver::authn::key::VerifyingKey;
 pub use kubewright_apiserver::authz::Mode;
-pub use kubewright_apiserver::edge::Limits;
+pub use kubewright_apiserver::edge::{Limits, Oldest};
 use kubewright_controllers::Names;
 use kubewright_store::etcd;
 use tracing::info;

@@ -24,7 +24,12 @@ pub(super) const TABLE: &[Flag] = &[
     flag("aggregator-reject-forwarding-redirect", Takes::Switch, Effect::Idle, ""),
     flag("allow-metric-labels", Takes::One("stringToString"), Effect::Idle, ""),
     flag("allow-metric-labels-manifest", Takes::One("string"), Effect::Idle, ""),
-    flag("allow-privileged", Takes::Switch, Effect::Idle, ""),
+    flag(
+        "allow-privileged",
+        Takes::Switch,
+        Effect::Heeded,
+        "Let containers be privileged; without, none may be.",
+    ),
     flag(
         "anonymous-auth",
         Takes::Switch,
@@ -463,8 +468,8 @@ pub(super) const TABLE: &[Flag] = &[
     flag(
         "service-account-extend-token-expiration",
         Takes::Switch,
-        Effect::Ignored("tokens last as long as upstream has it by default"),
-        "Tokens last as long as upstream has it by default.",
+        Effect::Heeded,
+        "Let tokens that pods get unasked last for a year, which they do by default.",
     ),
     flag(
         "service-account-issuer",
@@ -493,8 +498,8 @@ pub(super) const TABLE: &[Flag] = &[
     flag(
         "service-account-max-token-expiration",
         Takes::One("duration"),
-        Effect::Ignored("tokens last as long as asked"),
-        "Tokens last as long as asked.",
+        Effect::Heeded,
+        "How long tokens may last that somebody asks for.",
     ),
     flag(
         "service-account-signing-endpoint",
@@ -554,8 +559,8 @@ pub(super) const TABLE: &[Flag] = &[
     flag(
         "tls-min-version",
         Takes::One("string"),
-        Effect::Ignored("connections use TLS 1.2 or 1.3"),
-        "Connections use TLS 1.2 or 1.3.",
+        Effect::Heeded,
+        "The oldest version of TLS that is spoken: VersionTLS12 or VersionTLS13.",
     ),
     flag(
         "tls-private-key-file",
