@@ -20,6 +20,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -92,11 +93,12 @@ impl Authenticator {
             return Ok(user.clone());
         }
         let mut failed = false;
+        let now = self.store.config().clock.now();
         let peer = parts.extensions.get::<Arc<Peer>>();
         if let Some(proxy) = &self.front_proxy
             && let Some(certificate) = peer.and_then(|peer| peer.proxy.as_ref())
         {
-            match proxy.user(certificate, &parts.headers) {
+            match proxy.user(certificate, &parts.headers, now) {
                 Ok(Some(user)) => return Ok(authenticated(user)),
                 Ok(None) => {}
                 Err(error) => {
@@ -105,7 +107,7 @@ impl Authenticator {
                 }
             }
         }
-        match peer.map_or(Ok(None), |peer| certified(peer)) {
+        match peer.map_or(Ok(None), |peer| certified(peer, now)) {
             Ok(Some(user)) => return Ok(user),
             Ok(None) => {}
             Err(error) => {
@@ -180,19 +182,26 @@ impl Authenticator {
 
 const INVALID_TOKEN: &str = "invalid bearer token";
 
-/// Whom the other end's certificate stands for.
-fn certified(peer: &Peer) -> Result<Option<User>, CertificateError> {
-    let user = |certified: &Option<Certified>| certified.as_ref().map(|found| found.user.clone());
-    if let Some(certified) = peer.certified.get() {
-        return Ok(user(certified));
-    }
-    let certified = match &peer.shown {
-        Shown::Nothing => None,
-        Shown::Trusted(certificate) => certificate::user(certificate)?
-            .map(|found| Certified { user: authenticated(found.user), ..found }),
-        Shown::Untrusted => return Err(CertificateError::Untrusted),
+/// Whom the other end's certificate stands for. It is read once for a connection, and is good for
+/// as long as it says: connections may last longer.
+fn certified(peer: &Peer, now: Duration) -> Result<Option<User>, CertificateError> {
+    let certified = match peer.certified.get() {
+        Some(certified) => certified,
+        None => {
+            let certified = match &peer.shown {
+                Shown::Nothing => None,
+                Shown::Trusted(certificate) => certificate::user(certificate)?
+                    .map(|found| Certified { user: authenticated(found.user), ..found }),
+                Shown::Untrusted => return Err(CertificateError::Untrusted),
+            };
+            peer.certified.get_or_init(|| certified)
+        }
     };
-    Ok(user(peer.certified.get_or_init(|| certified)))
+    match certified {
+        Some(found) if found.is_expired(now) => Err(CertificateError::Expired),
+        Some(found) => Ok(Some(found.user.clone())),
+        None => Ok(None),
+    }
 }
 
 /// A user with the group of all who were identified, unless the credential says otherwise.

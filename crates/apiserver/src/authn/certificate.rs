@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
@@ -14,6 +15,8 @@ use crate::user::User;
 pub(super) enum CertificateError {
     #[error("trust a certificate")]
     Untrusted,
+    #[error("trust a certificate that has expired")]
+    Expired,
     #[error("believe {0}, which is not among the proxies")]
     Unlisted(String),
     #[error("read a certificate")]
@@ -35,10 +38,23 @@ pub(crate) struct Certified {
     pub(crate) not_after: i64,
 }
 
-/// Whom a certificate is for.
-pub(super) fn common_name(der: &[u8]) -> Result<String, CertificateError> {
+impl Certified {
+    pub(super) fn is_expired(&self, now: Duration) -> bool {
+        is_over(self.not_after, now)
+    }
+}
+
+fn is_over(not_after: i64, now: Duration) -> bool {
+    now > Duration::from_secs(u64::try_from(not_after).unwrap_or_default())
+}
+
+/// Whom a certificate is for, if it still is.
+pub(super) fn common_name(der: &[u8], now: Duration) -> Result<String, CertificateError> {
     let (_, certificate) =
         X509Certificate::from_der(der).map_err(|_| CertificateError::Malformed)?;
+    if is_over(certificate.validity().not_after.timestamp(), now) {
+        return Err(CertificateError::Expired);
+    }
     // The last one counts, as in Go.
     let name =
         certificate.subject().iter_common_name().filter_map(|name| name.as_str().ok()).last();

@@ -1,6 +1,7 @@
 //! Somebody on whose behalf a proxy asks, as the headers say that it adds.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use http::HeaderMap;
 
@@ -8,8 +9,8 @@ use super::certificate::{self, CertificateError};
 use crate::target::unescape;
 use crate::user::User;
 
-/// Which proxies are believed, and by which headers they say who asks. That their certificates are
-/// genuine is the TLS layer's business.
+/// Which proxies are believed, and by which headers they say who asks. That their certificates were
+/// genuine when they connected is the TLS layer's business.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FrontProxy {
     /// Whom their certificates may be for; anybody, if nobody is named.
@@ -28,8 +29,9 @@ impl FrontProxy {
         &self,
         certificate: &[u8],
         headers: &HeaderMap,
+        now: Duration,
     ) -> Result<Option<User>, CertificateError> {
-        let name = certificate::common_name(certificate)?;
+        let name = certificate::common_name(certificate, now)?;
         if !self.allowed_names.is_empty() && !self.allowed_names.contains(&name) {
             return Err(CertificateError::Unlisted(name));
         }

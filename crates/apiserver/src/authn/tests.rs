@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::Request;
@@ -153,6 +154,39 @@ fn a_proxy_says_on_whose_behalf_it_asks() {
     let token = ("authorization", "Bearer secret");
     assert!(shown(identify("front", &[token])).starts_with("ann "));
     assert!(shown(identify("other", &[headers[0], token])).starts_with("ann "));
+}
+
+/// Connections last, and are judged when they begin. Upstream verifies for each request.
+#[test]
+fn a_certificate_that_expires_identifies_nobody_any_more() {
+    let now = Arc::new(AtomicU64::new(NOW.unsigned_abs()));
+    let clock = {
+        let now = Arc::clone(&now);
+        move || Duration::from_secs(now.load(Ordering::Relaxed))
+    };
+    let store = Store::memory(Config::new(index::extract, index::resource_of, clock));
+    let mut authenticator = authenticator(&store, Vec::new());
+    let username_headers = vec!["X-Remote-User".to_owned()];
+    authenticator.front_proxy = Some(FrontProxy { username_headers, ..FrontProxy::default() });
+    let name = [(rcgen::DnType::CommonName, "cid")];
+
+    let mut client = parts("/api", &[]);
+    client.extensions.insert(certified(&name));
+    let mut by_proxy = parts("/api", &[("x-remote-user", "jane")]);
+    let (shown_to_us, proxy) = (Shown::Untrusted, Some(certificate(&name)));
+    by_proxy.extensions.insert(Arc::new(Peer {
+        address: ([127, 0, 0, 1], 1).into(),
+        shown: shown_to_us,
+        proxy,
+        certified: OnceLock::new(),
+    }));
+    assert_eq!(shown(authenticator.identify(&client)), "cid  system:authenticated");
+    assert_eq!(shown(authenticator.identify(&by_proxy)), "jane  system:authenticated");
+    // These certificates last until the year 4096.
+    now.store(70_000_000_000, Ordering::Relaxed);
+    for parts in [&client, &by_proxy] {
+        assert_eq!(shown(authenticator.identify(parts)), "401 Unauthorized");
+    }
 }
 
 #[test]

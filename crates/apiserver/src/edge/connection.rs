@@ -117,7 +117,7 @@ where
         shutdown: &CancellationToken,
     ) {
         let (_, session) = stream.get_ref();
-        // Once for all requests: who shows a certificate seldom has a connection for a year.
+        // Once for all requests; whether it has expired since is looked at for each.
         let presented = session.peer_certificates().unwrap_or_default();
         let (shown, proxy) = (self.tls.judge(presented), self.tls.proxy(presented));
         let peer = Arc::new(Peer { address, shown, proxy, certified: OnceLock::new() });
