@@ -19,12 +19,14 @@ mod hostile;
 mod in_pod;
 mod java;
 mod machine;
+mod outbound;
 mod package;
 mod pair;
 mod project;
 mod python;
 mod rust;
 mod server;
+mod site;
 mod transcript;
 
 use std::process::{Command, Output};

@@ -1,23 +1,19 @@
 //! Webhooks that mean no good: whatever they do, no request keeps its place among those under way.
 
-use std::sync::Arc;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use k8s_openapi::ByteString;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
-use rustls::ServerConfig;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
 
 use super::{CONFIG_MAPS, check_others, start};
 use crate::client::{Access, Client};
+use crate::site::{self, Site, Stream};
 
 const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
@@ -66,47 +62,46 @@ impl Mischief {
             }
             Mischief::Silence | Mischief::WrongCertificate => return Vec::new(),
         };
-        let body = json!({
+        site::answer(&json!({
             "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response,
-        });
-        let body = body.to_string();
-        let length = body.len();
-        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n";
-        format!("{head}content-length: {length}\r\n\r\n{body}").into_bytes()
+        }))
     }
 }
 
-/// A webhook on loopback, and the tasks that are it.
+/// A webhook on loopback, for as long as it is kept.
 struct Webhook {
     url: String,
     bundle: ByteString,
-    _serving: JoinSet<()>,
+    _place: Place,
+}
+
+enum Place {
+    /// Who connects is never looked at.
+    Deaf {
+        _listener: TcpListener,
+    },
+    Site {
+        _site: Site,
+    },
 }
 
 impl Webhook {
     async fn start(mischief: Mischief) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let url = format!("https://{}/", listener.local_addr().expect("an address"));
-        let (own, other) = (authority(), authority());
-        let believed = match mischief {
-            Mischief::WrongCertificate => &other,
-            _ => &own,
+        let stranger = || ByteString(site::authority().pem().into_bytes());
+        let url = |port: u16| format!("https://127.0.0.1:{port}/");
+        if matches!(mischief, Mischief::Silence) {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+            let port = listener.local_addr().expect("an address").port();
+            let place = Place::Deaf { _listener: listener };
+            return Webhook { url: url(port), bundle: stranger(), _place: place };
+        }
+        let talk = move |stream: Stream| talk(stream, mischief);
+        let site = Site::start(Ipv4Addr::LOCALHOST.into(), "127.0.0.1", talk).await;
+        let bundle = match mischief {
+            Mischief::WrongCertificate => stranger(),
+            _ => site.bundle.clone(),
         };
-        let bundle = ByteString(believed.pem().into_bytes());
-        let acceptor = acceptor(&own);
-        let mut serving = JoinSet::new();
-        serving.spawn(async move {
-            if matches!(mischief, Mischief::Silence) {
-                // Those who come are connected to a socket that nobody takes.
-                std::future::pending::<()>().await;
-            }
-            let mut talking = JoinSet::new();
-            loop {
-                let (socket, _) = listener.accept().await.expect("somebody comes");
-                talking.spawn(talk(socket, acceptor.clone(), mischief));
-            }
-        });
-        Webhook { url, bundle, _serving: serving }
+        Webhook { url: url(site.port), bundle, _place: Place::Site { _site: site } }
     }
 
     /// Has it asked about each new Secret.
@@ -125,57 +120,13 @@ impl Webhook {
     }
 }
 
-fn authority() -> CertifiedIssuer<'static, KeyPair> {
-    let mut params = CertificateParams::new(Vec::new()).expect("no names");
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.distinguished_name.push(DnType::CommonName, "mischief");
-    CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("an authority")
-}
-
-fn acceptor(by: &CertifiedIssuer<'static, KeyPair>) -> TlsAcceptor {
-    let key = KeyPair::generate().expect("a key");
-    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("names");
-    let certificate = params.signed_by(&key, by).expect("a certificate");
-    let chain = vec![CertificateDer::from(certificate.der().to_vec())];
-    let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("versions")
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .expect("a pair");
-    TlsAcceptor::from(Arc::new(config))
-}
-
 /// Answers one request, if the client gets that far.
-async fn talk(socket: TcpStream, acceptor: TlsAcceptor, mischief: Mischief) {
-    let Ok(mut secured) = acceptor.accept(socket).await else { return };
-    let Some(review) = read(&mut secured).await else { return };
+async fn talk(mut stream: Stream, mischief: Mischief) {
+    let Some((_, body)) = site::read(&mut stream).await else { return };
+    let review = serde_json::from_slice(&body).unwrap_or_default();
     // The client may have hung up.
-    let _ = secured.write_all(&mischief.answer(&review)).await;
-    let _ = secured.shutdown().await;
-}
-
-/// The document of a request; none if it breaks off.
-async fn read(stream: &mut TlsStream<TcpStream>) -> Option<Value> {
-    let mut read = Vec::new();
-    loop {
-        if let Some(end) = read.windows(4).position(|window| window == b"\r\n\r\n") {
-            // Reviews come with their length.
-            let head = String::from_utf8_lossy(&read[..end]).to_ascii_lowercase();
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length:"))?;
-            let body = read.get(end + 4..).unwrap_or_default();
-            if body.len() >= length.trim().parse().ok()? {
-                return serde_json::from_slice(body).ok();
-            }
-        }
-        let mut part = [0; 4096];
-        match stream.read(&mut part).await {
-            Ok(0) | Err(_) => return None,
-            Ok(count) => read.extend_from_slice(&part[..count]),
-        }
-    }
+    let _ = stream.write_all(&mischief.answer(&review)).await;
+    let _ = stream.shutdown().await;
 }
 
 /// The token of an account that may do anything, and that limits hold for, as they do not for
