@@ -1,14 +1,18 @@
 //! `up --audit-policy --audit-log`: what a user finds in the log.
 
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 use http::Request;
 use http_body_util::Full;
+use k8s_openapi::ByteString;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
 
 use crate::User;
 use crate::client::Access;
 use crate::server;
+use crate::site::{self, Site, Stream};
 
 const POLICY: &str = r#"
 apiVersion: audit.k8s.io/v1
@@ -147,4 +151,89 @@ fn a_policy_that_is_no_good_is_told_before_anything_starts() {
     let place = user.home.path().join("logs/audit.log");
     let expected = format!("write the audit log: open {}: ", place.display());
     assert!(blocked.contains(&expected), "{blocked}");
+}
+
+/// Says yes to every review, and what it thinks of it; who is asked at `/paint` labels the object.
+async fn comment(mut stream: Stream) {
+    let Some((head, body)) = site::read(&mut stream).await else { return };
+    let review: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let mut response = json!({"uid": review["request"]["uid"], "allowed": true});
+    match head.contains(" /paint") {
+        true => {
+            let patch = r#"[{"op":"add","path":"/metadata/labels","value":{"colour":"blue"}}]"#;
+            response["patchType"] = json!("JSONPatch");
+            response["patch"] = json!(ByteString(patch.as_bytes().to_vec()));
+            response["auditAnnotations"] = json!({"colour": "blue"});
+        }
+        false => response["auditAnnotations"] = json!({"verdict": "fine"}),
+    }
+    let document = json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response,
+    });
+    // The client may have hung up.
+    let _ = stream.write_all(&site::answer(&document)).await;
+    let _ = stream.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_webhooks_note_and_change_is_in_the_log() {
+    let user = User::new();
+    write_policy(user.home.path(), POLICY);
+    let up = user.json(&UP);
+    let port = up["port"].as_u64().and_then(|port| u16::try_from(port).ok()).expect("a port");
+    let access = Access::new(server::address(port), &server::pki(user.home.path(), "kubewright"));
+    let mut client = access.client().await;
+    let site = Site::start(Ipv4Addr::LOCALHOST.into(), "127.0.0.1", comment).await;
+    for (role, word) in [("mutating", "paint"), ("validating", "judge")] {
+        let webhook = json!({
+            "name": format!("{word}.kubewright.dev"),
+            "clientConfig": {
+                "url": format!("https://127.0.0.1:{}/{word}", site.port), "caBundle": site.bundle,
+            },
+            "rules": [{
+                "operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"],
+                "resources": ["configmaps", "secrets"],
+            }],
+            "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        });
+        let configuration = json!({"metadata": {"name": word}, "webhooks": [webhook]});
+        let path = format!("/apis/admissionregistration.k8s.io/v1/{role}webhookconfigurations");
+        client.create(&path, &configuration).await;
+    }
+    let object = json!({"metadata": {"name": "noted"}});
+    for resource in ["configmaps", "secrets"] {
+        let path = format!("/api/v1/namespaces/default/{resource}");
+        let created = client.create(&path, &object).await;
+        assert_eq!(created["metadata"]["labels"]["colour"], "blue", "{created}");
+    }
+    user.run(&["down"]).expect("down");
+
+    let events = events(&user);
+    let noted = |resource: &str| {
+        let mut found = events.iter().filter(|event| {
+            let object = &event["objectRef"];
+            object["resource"] == resource && object["name"] == "noted"
+        });
+        let mut notes = found.next().expect("an event")["annotations"].clone();
+        assert!(found.next().is_none(), "one event for {resource}");
+        // Who was allowed what, and why, is another's business.
+        let notes = notes.as_object_mut().expect("annotations");
+        notes.retain(|key, _| !key.starts_with("authorization.k8s.io/"));
+        Value::Object(std::mem::take(notes))
+    };
+    let mutation = r#"{"configuration":"paint","webhook":"paint.kubewright.dev","mutated":true}"#;
+    let patch = concat!(
+        r#"{"configuration":"paint","webhook":"paint.kubewright.dev","patch":"#,
+        r#"[{"op":"add","path":"/metadata/labels","value":{"colour":"blue"}}],"#,
+        r#""patchType":"JSONPatch"}"#,
+    );
+    let mut expected = json!({
+        "judge.kubewright.dev/verdict": "fine",
+        "mutation.webhook.admission.k8s.io/round_0_index_0": mutation,
+        "paint.kubewright.dev/colour": "blue",
+    });
+    // Of Secrets only metadata is told, and so not what was changed in them.
+    assert_eq!(noted("secrets"), expected);
+    expected["patch.webhook.admission.k8s.io/round_0_index_0"] = json!(patch);
+    assert_eq!(noted("configmaps"), expected);
 }
