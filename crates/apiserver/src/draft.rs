@@ -27,7 +27,26 @@ const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// An object that a client sent, in the version of the request, with defaults.
 #[derive(Debug)]
-pub(crate) struct Draft(pub(crate) Value);
+pub(crate) struct Draft(Value);
+
+impl Draft {
+    /// What the server itself writes, whole, and so need not read.
+    pub(crate) fn of_server(object: Value) -> Self {
+        Draft(object)
+    }
+
+    pub(crate) fn object(&self) -> &Value {
+        &self.0
+    }
+
+    pub(crate) fn object_mut(&mut self) -> &mut Value {
+        &mut self.0
+    }
+
+    pub(crate) fn into_object(self) -> Value {
+        self.0
+    }
+}
 
 /// How a body is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

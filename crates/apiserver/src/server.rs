@@ -41,6 +41,7 @@ use crate::crd::{self, Shelf};
 use crate::delete::{Delete, Whose};
 use crate::discovery;
 use crate::document;
+use crate::draft::Draft;
 use crate::edge;
 use crate::encode::{self, Encoder};
 use crate::flow::{self, Flows};
@@ -380,7 +381,7 @@ impl Inner {
     ) -> Result<(), Refusal> {
         let (user, warnings) = (User::apiserver(), Warnings::default());
         let write = self.write(&user, &warnings, resource, options);
-        Box::pin(write.create(object)).await.map(drop)
+        Box::pin(write.create(Draft::of_server(object))).await.map(drop)
     }
 
     /// Deletes an object of which the server itself is the owner.

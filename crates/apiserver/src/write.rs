@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use crate::admission::{Admission, Admitted, Attributes, Operation, Options};
 use crate::allocate::Reserved;
 use crate::crd::convert::Asked;
+use crate::draft::Draft;
 use crate::encode;
 use crate::index::{self, Index, Store, Stored};
 use crate::kinds::Context;
@@ -157,7 +158,8 @@ impl Write<'_> {
     }
 
     /// Creates an object.
-    pub(crate) async fn create(&self, object: Value) -> Result<Written, Refusal> {
+    pub(crate) async fn create(&self, draft: Draft) -> Result<Written, Refusal> {
+        let object = draft.into_object();
         let version = meta::text(&object, "resourceVersion").to_owned();
         let drafted = match Asked::of(self.resource) {
             None => self.drafted(object)?,

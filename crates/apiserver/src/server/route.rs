@@ -263,15 +263,15 @@ impl Call<'_> {
         let options = self.write_options(WriteKind::Create)?;
         let warnings = &self.authorized.warnings;
         let draft = self.resource.draft(media, &body, options.validation, warnings)?;
-        self.observed.received(&draft.0);
+        self.observed.received(draft.object());
         let write = self.write(&options, "", None, &|| Ok(()));
         if self.is_review() {
-            let review = write.drafted(draft.0)?;
+            let review = write.drafted(draft.into_object())?;
             let review = write.admit_action(review, |_| Ok(())).await?.into_object();
             let reviewed = self.review(&review).await.ok_or_else(|| self.not_allowed())?;
             return Ok(self.answered(Answer::Own(reviewed?), &format, StatusCode::CREATED));
         }
-        let written = write.create(draft.0).await?;
+        let written = write.create(draft).await?;
         self.settle_definitions().await;
         self.written(written, &format).await
     }
@@ -414,15 +414,16 @@ impl Call<'_> {
         if part == Some("scale") {
             let scale = scale::resource(self.resource);
             let mut draft = scale.draft(media, &body, options.validation, warnings)?;
-            self.observed.received(&draft.0);
-            write.recognize(&mut draft.0)?;
-            return self.write_scale(&options, &Replace(draft.0), &scale, &format).await;
+            self.observed.received(draft.object());
+            write.recognize(draft.object_mut())?;
+            let replace = Replace(draft.into_object());
+            return self.write_scale(&options, &replace, &scale, &format).await;
         }
         let mut draft = self.resource.draft(media, &body, options.validation, warnings)?;
-        self.observed.received(&draft.0);
-        write.recognize(&mut draft.0)?;
-        warnings.extend(crate::meta::dedup_owners(&mut draft.0, false));
-        let written = write.update(&Replace(draft.0)).await?;
+        self.observed.received(draft.object());
+        write.recognize(draft.object_mut())?;
+        warnings.extend(crate::meta::dedup_owners(draft.object_mut(), false));
+        let written = write.update(&Replace(draft.into_object())).await?;
         self.settle_definitions().await;
         self.written(written, &format).await
     }
