@@ -2,8 +2,8 @@
 //!
 //! Whoever asks a [`Cache`] for a kind gets an [`Informer`] of it. All who ask for the same objects
 //! get the same one, with one watch; when the last of them has let go of it, the watch ends and its
-//! memory is given back. A kind that is not served yet is looked for again as soon as a definition
-//! arrives.
+//! memory is given back. A kind that is not served yet is looked for now and then; whoever may list
+//! and watch CustomResourceDefinitions looks again as soon as one arrives.
 
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, HashSet};
@@ -209,18 +209,25 @@ impl Cache {
     }
 
     /// Looks again for what is not served, whenever a definition changes.
+    ///
+    /// This only saves time, so nobody need be allowed to: it is told in no report, and those who
+    /// may not look at definitions find what they wait for a little later.
     fn watch_definitions(&self) {
         let mut definitions = lock(&self.0.definitions);
         if definitions.is_some() {
             return;
         }
-        let informer = self.metadata::<CustomResourceDefinition>(&Scope::default());
+        let client = self.0.client.clone();
+        let source = Source::<PartialObjectMeta<CustomResourceDefinition>>::all(client);
+        let (informer, run) = Informer::new(source.metadata_only().as_text());
         let cache = Arc::downgrade(&self.0);
         *definitions = Some(informer.subscribe(move |_| {
             if let Some(cache) = cache.upgrade() {
                 lock(&cache.informers).values().for_each(|entry| entry.wake());
             }
         }));
+        // The cache may be ending: then nobody is informed any more.
+        let _ = self.0.start.send(Box::pin(run));
     }
 }
 

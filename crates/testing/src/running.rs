@@ -156,7 +156,7 @@ impl Cluster {
 
 impl Cluster {
     /// A client with the rights that an operator has.
-    fn client_of(&self, package: &Package) -> Client {
+    pub(crate) fn client_of(&self, package: &Package) -> Client {
         let (namespace, account) = (&package.namespace, package.names().service_account());
         let groups = [
             "system:serviceaccounts".to_owned(),

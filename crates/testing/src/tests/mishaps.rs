@@ -4,10 +4,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, PostParams};
 use kube::{Client, CustomResource, CustomResourceExt as _};
+use kubewright::manifest::{Package, Part};
 use kubewright::operator::{Host, ServeError, Surrounding};
 use kubewright::serve::Bind;
 use kubewright::settings::Settings;
@@ -15,7 +15,7 @@ use kubewright::{Action, Clock, Context, Controller, Error, Operator, Reconciler
 use prometheus_client::registry::Registry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -69,13 +69,15 @@ struct Observatory {
 }
 
 impl Observatory {
-    async fn open() -> Self {
+    /// Each has a number, since they may be open at the same time.
+    async fn open(number: u64, operator: Operator) -> Self {
         let cluster = Cluster::start().await;
-        allow(&cluster, "astronomer").await;
-        let client = cluster.client_as("astronomer", &["system:authenticated"]);
-        let (probes, metrics, shutdown) = (place(1), place(2), CancellationToken::new());
-        let mut tasks = JoinSet::new();
-        tasks.spawn(serve(client, cluster.clock(), probes, metrics, shutdown.clone()));
+        let package = operator.package();
+        allow(&cluster, &package).await;
+        let client = cluster.client_of(&package);
+        let (probes, metrics) = (place(2 * number), place(2 * number + 1));
+        let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
+        tasks.spawn(serve(operator, client, cluster.clock(), probes, metrics, shutdown.clone()));
         Observatory { cluster, probes, metrics, shutdown, tasks }
     }
 
@@ -167,16 +169,13 @@ fn place(number: u64) -> SocketAddr {
 }
 
 fn serve(
+    operator: Operator,
     client: Client,
     clock: Clock,
     probes: SocketAddr,
     metrics: SocketAddr,
     shutdown: CancellationToken,
 ) -> impl Future<Output = Result<(), ServeError>> + Send + 'static {
-    let operator = Operator::new("observatory")
-        .controller(Controller::<Comet, _>::new("comets", Astronomer))
-        .controller(Controller::<ConfigMap, _>::new("maps", Astronomer))
-        .controller(Controller::<Secret, _>::new("secrets", Astronomer));
     let mut settings = Settings::default();
     settings.leader_election.wanted = Some(false);
     settings.probes = Bind::At(probes);
@@ -193,27 +192,22 @@ fn serve(
     operator.serve(host, shutdown)
 }
 
-/// Lets a user do everything that the operator needs, but read Secrets.
-async fn allow(cluster: &Cluster, user: &str) {
-    let role: ClusterRole = serde_json::from_value(json!({
-        "metadata": { "name": user },
-        "rules": [
-            { "apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"] },
-            { "apiGroups": ["example.com"], "resources": ["*"], "verbs": ["*"] },
-            { "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
-              "verbs": ["list", "watch"] },
-        ],
-    }))
-    .expect("a role");
-    let binding: ClusterRoleBinding = serde_json::from_value(json!({
-        "metadata": { "name": user },
-        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": user },
-        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user }],
-    }))
-    .expect("a binding");
-    let (params, client) = (PostParams::default(), cluster.client());
-    Api::all(client.clone()).create(&params, &role).await.expect("made");
-    Api::all(client).create(&params, &binding).await.expect("made");
+/// Gives an operator the rights that its manifests give it, but none to Secrets.
+async fn allow(cluster: &Cluster, package: &Package) {
+    let manifests = package.render().expect("manifests");
+    for mut manifest in manifests {
+        if !matches!(manifest.part, Part::Namespace | Part::Rbac) {
+            continue;
+        }
+        let rules = manifest.object.get_mut("rules").and_then(Value::as_array_mut);
+        for rule in rules.into_iter().flatten() {
+            if let Some(resources) = rule.get_mut("resources").and_then(Value::as_array_mut) {
+                let is_secret = |it: &Value| it.as_str().is_some_and(|it| it.starts_with("secret"));
+                resources.retain(|resource| !is_secret(resource));
+            }
+        }
+        cluster.apply(&manifest.object).await;
+    }
 }
 
 /// Waits until a page is so; the page as it was last if it never is.
@@ -244,7 +238,11 @@ async fn get(place: SocketAddr, path: &str) -> String {
 
 #[tokio::test]
 async fn whatever_happens_to_one_controller_is_told_and_the_others_go_on() {
-    let site = Observatory::open().await;
+    let operator = Operator::new("observatory")
+        .controller(Controller::<Comet, _>::new("comets", Astronomer))
+        .controller(Controller::<ConfigMap, _>::new("maps", Astronomer))
+        .controller(Controller::<Secret, _>::new("secrets", Astronomer));
+    let site = Observatory::open(1, operator).await;
     // A definition that is missing, and a kind that may not be read.
     let [missing, forbidden] =
         ["Comet.example.com: is not served", "Secret: is forbidden: secrets"];
@@ -273,5 +271,18 @@ async fn whatever_happens_to_one_controller_is_told_and_the_others_go_on() {
     site.goes_on("three").await;
     site.comet_comes().await;
     site.counts(&[live]).await;
+    site.close().await;
+}
+
+/// What wakes those who wait for a definition is a watch that no manifest grants, and as it was
+/// forbidden the operator was never ready.
+#[tokio::test]
+async fn an_operator_with_the_rights_of_its_manifests_is_ready_once_its_definition_is_there() {
+    let comets = Controller::<Comet, _>::new("comets", Astronomer);
+    let site = Observatory::open(2, Operator::new("observatory").controller(comets)).await;
+    let missing = "Comet.example.com: is not served";
+    site.says(site.probes, "/readyz/caches", &["500 ", missing]).await;
+    site.comet_comes().await;
+    site.says(site.probes, "/readyz", &["200 OK"]).await;
     site.close().await;
 }

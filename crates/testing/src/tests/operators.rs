@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::api::events::v1::Event as StoredEvent;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{CustomResource, CustomResourceExt as _};
+use kubewright::access::Access;
 use kubewright::condition::Conditions as _;
 use kubewright::informer::{Change, Informer, Source};
 use kubewright::{Action, Context, Controller, Error, Event, Operator, Reconciler};
@@ -264,6 +266,28 @@ async fn a_controller_waits_for_its_definition() {
     site.cluster.served("greetings.example.com").await;
     site.greet("Ada").await;
     site.ready().await;
+    site.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_may_watch_definitions_looks_as_soon_as_one_is_there() {
+    let mut site = Site::empty().await;
+    let definitions = Access::of::<CustomResourceDefinition>().and(&["list", "watch"]);
+    let controller = Controller::new("greeter", site.greeter.clone())
+        .finalizer("example.com/greeter")
+        .owns::<ConfigMap>()
+        .may(definitions);
+    let operator = Operator::new("greeter").controller(controller);
+    site.running = Some(site.cluster.run(operator).await);
+    // By now it would look by itself every half minute at most.
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let definition = serde_json::to_value(Greeting::crd()).expect("a definition");
+    site.cluster.apply(&definition).await;
+    site.cluster.served("greetings.example.com").await;
+    let begun = Instant::now();
+    site.greet("Ada").await;
+    site.ready().await;
+    assert!(begun.elapsed() < Duration::from_secs(5), "it took {:?}", begun.elapsed());
     site.end().await;
 }
 
