@@ -29,7 +29,7 @@ use crate::clock::Clock;
 use crate::condition;
 use crate::endpoint::Endpoint;
 use crate::event::{Event, Recorder};
-use crate::informer::{Informer, NotReady, Object};
+use crate::informer::{Informer, NotReady, Object, Scope};
 use crate::key::ObjectKey;
 use crate::reconcile::Request;
 use crate::shard::Work;
@@ -65,9 +65,12 @@ pub(crate) struct Site {
     pub(crate) idle: Mutex<HashMap<(TypeId, ObjectKey), (u64, String)>>,
 }
 
-/// The informers of the kinds that a controller has declared.
+/// The informers of the kinds that a controller has declared: by type, a list of [`Declared`].
 #[derive(Default)]
 pub(crate) struct Informers(HashMap<TypeId, Box<dyn Any + Send + Sync>>);
+
+/// The informers of one kind. No scope is wider than one before it.
+struct Declared<T>(Vec<(Scope, Informer<T>)>);
 
 /// Why a kind cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +79,8 @@ pub enum ReadError {
         "{kind} is not declared: say `.reads::<{kind}>()` or `.owns::<{kind}>()` of the controller"
     )]
     Undeclared { kind: String },
+    #[error("the owners of {kind} are not known: say `.owns::<{kind}>()` of the controller")]
+    Unowned { kind: String },
     #[error(transparent)]
     NotReady(#[from] NotReady),
 }
@@ -160,7 +165,7 @@ impl Context {
 
     /// The objects of an owned kind that the reconciled object controls.
     pub async fn children<T: Kind>(&self) -> Result<Vec<Arc<T>>, ReadError> {
-        Ok(self.fresh::<T>().await?.by_index(CONTROLLER, self.subject.uid())?)
+        Ok(self.owned::<T>().await?.by_index(CONTROLLER, self.subject.uid())?)
     }
 
     /// The informer of a kind, for what is not offered here.
@@ -209,7 +214,7 @@ impl Context {
         {
             self.note_idle(&key, hash, &applied);
         }
-        self.informer::<T>()?.expect(applied.meta());
+        self.site.informers.expect::<T>(applied.meta());
         Ok(Arc::new(applied))
     }
 
@@ -226,7 +231,8 @@ impl Context {
         let endpoint = Endpoint::of::<T>(self.client(), key.namespace());
         let created = endpoint.create(&self.site.manager, &object).await;
         let created: T = created.map_err(|source| refused::<T>(&key, source))?;
-        self.informer::<T>()?.expect(created.meta());
+        self.informer::<T>()?;
+        self.site.informers.expect::<T>(created.meta());
         Ok(Arc::new(created))
     }
 
@@ -238,7 +244,8 @@ impl Context {
         let endpoint = Endpoint::of::<T>(self.client(), key.namespace());
         match endpoint.delete(key.name(), &params).await {
             Ok(()) => {
-                self.informer::<T>()?.expect_gone(metadata);
+                self.informer::<T>()?;
+                self.site.informers.expect_gone::<T>(metadata);
                 Ok(())
             }
             // Gone; or another one of the same name.
@@ -274,7 +281,7 @@ impl Context {
     /// The objects of an owned kind that nobody controls, beside the one that is reconciled.
     pub async fn orphans<T: Kind>(&self) -> Result<Vec<Arc<T>>, ReadError> {
         let orphans = orphans(self.subject.namespace());
-        Ok(self.fresh::<T>().await?.by_index(CONTROLLER, &orphans)?)
+        Ok(self.owned::<T>().await?.by_index(CONTROLLER, &orphans)?)
     }
 
     /// The children that an object with a selector should have, in the order of their keys: orphans
@@ -360,9 +367,7 @@ impl Context {
             Some(written) => written,
             None => serde_json::from_value(before).map_err(unwritable)?,
         };
-        if let Some(informer) = self.site.informers.get::<T>() {
-            informer.expect(written.meta());
-        }
+        self.site.informers.expect::<T>(written.meta());
         Ok(Arc::new(written))
     }
 
@@ -400,6 +405,15 @@ impl Context {
 
     async fn fresh<T: Kind>(&self) -> Result<&Informer<T>, ReadError> {
         let informer = self.informer::<T>()?;
+        informer.fresh().await;
+        Ok(informer)
+    }
+
+    /// The informer by which the owners of a kind are known.
+    async fn owned<T: Kind>(&self) -> Result<&Informer<T>, ReadError> {
+        self.informer::<T>()?;
+        let owned = self.site.informers.indexed::<T>(CONTROLLER);
+        let informer = owned.ok_or_else(|| ReadError::Unowned { kind: kind::<T>() })?;
         informer.fresh().await;
         Ok(informer)
     }
@@ -470,12 +484,47 @@ impl fmt::Debug for Context {
 }
 
 impl Informers {
-    pub(crate) fn insert<T: Object>(&mut self, informer: Informer<T>) {
-        self.0.insert(TypeId::of::<T>(), Box::new(informer));
+    pub(crate) fn insert<T: Object>(&mut self, scope: Scope, informer: Informer<T>) {
+        let entry = self.0.entry(TypeId::of::<T>());
+        let declared = entry.or_insert_with(|| Box::new(Declared::<T>(Vec::new())));
+        let Some(Declared(all)) = declared.downcast_mut::<Declared<T>>() else { return };
+        if all.iter().all(|(known, _)| *known != scope) {
+            let at = all.iter().position(|(known, _)| known.is_within(&scope));
+            all.insert(at.unwrap_or(all.len()), (scope, informer));
+        }
     }
 
+    /// The one whose scope is widest.
     pub(crate) fn get<T: Object>(&self) -> Option<&Informer<T>> {
-        self.0.get(&TypeId::of::<T>()).and_then(|informer| informer.downcast_ref())
+        self.all::<T>().first().map(|(_, informer)| informer)
+    }
+
+    /// The widest of those that have an index.
+    fn indexed<T: Object>(&self, index: &str) -> Option<&Informer<T>> {
+        let mut informers = self.all::<T>().iter().map(|(_, informer)| informer);
+        informers.find(|informer| informer.has_index(index))
+    }
+
+    /// Takes note that an object was written. What is selected is expected only where it is sure to
+    /// be seen: whoever waited for another would do so in vain.
+    pub(crate) fn expect<T: Object>(&self, written: &ObjectMeta) {
+        let key = ObjectKey::of(written);
+        for (at, (scope, informer)) in self.all::<T>().iter().enumerate() {
+            let is_selected = scope.labels.is_some() || scope.fields.is_some();
+            if at == 0 || !is_selected || informer.has(&key) {
+                informer.expect(written);
+            }
+        }
+    }
+
+    fn expect_gone<T: Object>(&self, deleted: &ObjectMeta) {
+        self.all::<T>().iter().for_each(|(_, informer)| informer.expect_gone(deleted));
+    }
+
+    fn all<T: Object>(&self) -> &[(Scope, Informer<T>)] {
+        let declared = self.0.get(&TypeId::of::<T>());
+        let declared = declared.and_then(|declared| declared.downcast_ref::<Declared<T>>());
+        declared.map(|Declared(all)| all.as_slice()).unwrap_or_default()
     }
 }
 

@@ -21,7 +21,7 @@ use tracing::error;
 
 use self::round::Round;
 use self::routine::Routine;
-use self::source::{Owned, Read, Related, Watch, Watched};
+use self::source::{Listen, Owned, Read, Related, Watch, Watched};
 use crate::access::Access;
 use crate::cache::Cache;
 use crate::clock::Clock;
@@ -106,6 +106,13 @@ struct Term {
     recent: Arc<Recent>,
 }
 
+/// What a controller looks at, while it is looked at.
+struct Followed<K> {
+    primary: Informer<K>,
+    informers: Informers,
+    listens: Vec<Listen<K>>,
+}
+
 /// What a controller is run with.
 #[derive(Clone)]
 pub struct Surroundings {
@@ -176,7 +183,9 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
     }
 
     /// The same for some objects of kind `T` only: the others are neither looked at nor kept. The
-    /// namespaces are the operator's, unless `scope` has its own.
+    /// namespaces are the operator's, unless `scope` has its own. A kind can be declared several
+    /// times, in different scopes; reconciles then read it in the widest of them, or if none is, in
+    /// the one that was declared first.
     pub fn watches_among<T: Kind>(
         mut self,
         scope: Scope,
@@ -302,7 +311,7 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
     /// Reconciles until `shutdown`, then lets the reconciles under way end. A kind that cannot be
     /// read is waited for, and told of.
     pub async fn run(&self, around: &Surroundings, shutdown: &CancellationToken) {
-        let (primary, informers) = self.informers(around);
+        let Followed { primary, informers, listens } = self.follow(around);
         let site = Arc::new(Site {
             client: around.client.clone(),
             manager: Arc::clone(self.manager.as_ref().unwrap_or(&self.name)),
@@ -312,27 +321,27 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
             informers,
             idle: Mutex::default(),
         });
-        while let Err(error) = self.term(around, &primary, &site, shutdown).await {
+        while let Err(error) = self.term(around, &primary, &listens, &site, shutdown).await {
             error!(controller = &*self.name, %error, "a controller waits for what it reads");
         }
     }
 
-    /// The informers of all that it looks at. They are informed for as long as these are there.
-    fn informers(&self, around: &Surroundings) -> (Informer<K>, Informers) {
+    /// Begins to look at all that it declares, for as long as this is there.
+    fn follow(&self, around: &Surroundings) -> Followed<K> {
         let scope = Scope { labels: self.labels.clone(), ..scope::<K>(around) };
         let primary = around.cache.informer::<K>(&scope);
         let mut informers = Informers::default();
-        for watch in &self.watches {
-            watch.inform(around, &mut informers);
-        }
-        informers.insert(primary.clone());
-        (primary, informers)
+        informers.insert(scope, primary.clone());
+        let watches = self.watches.iter();
+        let listens = watches.filter_map(|watch| watch.inform(around, &mut informers)).collect();
+        Followed { primary, informers, listens }
     }
 
     async fn term(
         &self,
         around: &Surroundings,
         primary: &Informer<K>,
+        listens: &[Listen<K>],
         site: &Arc<Site>,
         shutdown: &CancellationToken,
     ) -> Result<(), NotReady> {
@@ -350,8 +359,8 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
         if let Some(ring) = &around.ring {
             control = control.sharded(ring);
         }
-        for watch in &self.watches {
-            control = watch.listen(control, &site.informers);
+        for listen in listens {
+            control = listen(control);
         }
         *self.slot.lock().unwrap_or_else(PoisonError::into_inner) =
             Term { queue: control.queue(), recent: control.recent() };
@@ -447,7 +456,7 @@ impl<K: Kind + Clone, R: Reconciler<K>> Part for Controller<K, R> {
     }
 
     fn warm(&self, around: &Surroundings) -> Box<dyn Send + Sync> {
-        Box::new(self.informers(around))
+        Box::new(self.follow(around))
     }
 
     fn run<'a>(

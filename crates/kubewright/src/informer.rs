@@ -58,6 +58,16 @@ impl Scope {
         let namespaces = namespaces.into_iter().map(Into::into).collect();
         Scope { namespaces, ..Scope::default() }
     }
+
+    /// Whether another scope has all that is in this one. Of two selectors that are different it is
+    /// not known.
+    pub(crate) fn is_within(&self, other: &Scope) -> bool {
+        let is_among =
+            |own: &Option<String>, other: &Option<String>| other.is_none() || own == other;
+        let is_near = other.namespaces.is_empty()
+            || (!self.namespaces.is_empty() && self.namespaces.is_subset(&other.namespaces));
+        is_near && is_among(&self.labels, &other.labels) && is_among(&self.fields, &other.fields)
+    }
 }
 
 /// How it is with an informer; of several namespaces, with the one that is worst off.
@@ -190,6 +200,15 @@ impl<K: Object> Informer<K> {
     /// If there is no index of that name.
     pub fn by_index(&self, name: &str, value: &str) -> Result<Vec<Arc<K>>, NotReady> {
         self.shared.read(|objects| objects.by_index(name, value))
+    }
+
+    pub(crate) fn has_index(&self, name: &str) -> bool {
+        self.shared.has_index(name)
+    }
+
+    /// Whether an object was there when it was last looked at.
+    pub(crate) fn has(&self, key: &ObjectKey) -> bool {
+        self.shared.has(key)
     }
 
     /// Tells `observe` of everything that is there, then of every change, until the subscription

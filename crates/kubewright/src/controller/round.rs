@@ -127,6 +127,8 @@ impl<K: Kind + Clone, R: Reconciler<K>> Round<K, R> {
         if let Some(written) = &written {
             debug!(%key, "written");
             self.primary.expect(written.meta());
+            // Reconciles may read the kind in a wider scope.
+            self.site.informers.expect::<K>(written.meta());
         }
         Ok(written)
     }

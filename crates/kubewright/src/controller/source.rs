@@ -19,15 +19,13 @@ pub(super) trait Watch<K: Kind>: Send + Sync {
         let _ = cache;
     }
 
-    /// Begins to look at it.
-    fn inform(&self, around: &Surroundings, informers: &mut Informers);
-
-    /// Has changes lead to reconciles.
-    fn listen(&self, control: ControlLoop<K>, informers: &Informers) -> ControlLoop<K> {
-        let _ = informers;
-        control
-    }
+    /// Begins to look at it. Gives what has its changes lead to reconciles, if they do.
+    fn inform(&self, around: &Surroundings, informers: &mut Informers) -> Option<Listen<K>>;
 }
+
+/// Lets a control loop listen to what a controller looks at. Each has the informer of its own
+/// declaration: a kind can be declared twice, in different scopes.
+pub(super) type Listen<K> = Box<dyn Fn(ControlLoop<K>) -> ControlLoop<K> + Send + Sync>;
 
 /// Children.
 pub(super) struct Owned<T>(PhantomData<fn() -> T>);
@@ -76,35 +74,32 @@ impl<K: Kind, T: Kind> Watch<K> for Owned<T> {
         cache.keep_managed_fields::<T>();
     }
 
-    fn inform(&self, around: &Surroundings, informers: &mut Informers) {
-        let informer = around.cache.informer::<T>(&scope::<T>(around));
-        informer.index(CONTROLLER, controller_uid);
-        informers.insert(informer);
-    }
-
-    fn listen(&self, control: ControlLoop<K>, informers: &Informers) -> ControlLoop<K> {
-        control.owns(informer::<T>(informers))
+    fn inform(&self, around: &Surroundings, informers: &mut Informers) -> Option<Listen<K>> {
+        let children = look::<T>(around, scope::<T>(around), informers);
+        children.index(CONTROLLER, controller_uid);
+        Some(Box::new(move |control: ControlLoop<K>| control.owns(&children)))
     }
 }
 
 impl<K: Kind, T: Kind> Watch<K> for Read<T> {
-    fn inform(&self, around: &Surroundings, informers: &mut Informers) {
-        informers.insert(around.cache.informer::<T>(&scope::<T>(around)));
+    fn inform(&self, around: &Surroundings, informers: &mut Informers) -> Option<Listen<K>> {
+        look::<T>(around, scope::<T>(around), informers);
+        None
     }
 }
 
 impl<K: Kind, T: Kind> Watch<K> for Watched<T> {
-    fn inform(&self, around: &Surroundings, informers: &mut Informers) {
+    fn inform(&self, around: &Surroundings, informers: &mut Informers) -> Option<Listen<K>> {
         let mut among = self.among.clone();
         if among.namespaces.is_empty() {
             among.namespaces = scope::<T>(around).namespaces;
         }
-        informers.insert(around.cache.informer::<T>(&among));
-    }
-
-    fn listen(&self, control: ControlLoop<K>, informers: &Informers) -> ControlLoop<K> {
+        let others = look::<T>(around, among, informers);
         let map = Arc::clone(&self.map);
-        control.watches(informer::<T>(informers), move |object| map(object))
+        Some(Box::new(move |control: ControlLoop<K>| {
+            let map = Arc::clone(&map);
+            control.watches(&others, move |object| map(object))
+        }))
     }
 }
 
@@ -115,20 +110,22 @@ impl<K, T> Related<K, T> {
 }
 
 impl<K: Kind, T: Kind> Watch<K> for Related<K, T> {
-    fn inform(&self, around: &Surroundings, informers: &mut Informers) {
-        let informer = around.cache.informer::<T>(&scope::<T>(around));
-        informer.index(CONTROLLER, controller_uid);
-        informers.insert(informer);
-    }
-
-    fn listen(&self, control: ControlLoop<K>, informers: &Informers) -> ControlLoop<K> {
+    fn inform(&self, around: &Surroundings, informers: &mut Informers) -> Option<Listen<K>> {
+        let others = look::<T>(around, scope::<T>(around), informers);
+        others.index(CONTROLLER, controller_uid);
         let matters = Arc::clone(&self.0);
-        control.depends_on(informer::<T>(informers), move |change, own| matters(change, own))
+        Some(Box::new(move |control: ControlLoop<K>| {
+            let matters = Arc::clone(&matters);
+            control.depends_on(&others, move |change, own| matters(change, own))
+        }))
     }
 }
 
-fn informer<T: Kind>(informers: &Informers) -> &Informer<T> {
-    informers.get().expect("it was put there before anybody listens")
+/// Begins to look at a kind, and lets reconciles read it.
+fn look<T: Kind>(around: &Surroundings, scope: Scope, informers: &mut Informers) -> Informer<T> {
+    let informer = around.cache.informer::<T>(&scope);
+    informers.insert(scope, informer.clone());
+    informer
 }
 
 /// The uid of an object's controller, or that it is one of its namespace's orphans.

@@ -31,6 +31,10 @@ impl<K: Object> Objects<K> {
         self.by_key.get(key).cloned()
     }
 
+    pub(super) fn has(&self, key: &ObjectKey) -> bool {
+        self.by_key.contains_key(key)
+    }
+
     pub(super) fn all(&self) -> Vec<Kept<K>> {
         self.by_key.values().cloned().collect()
     }
@@ -104,6 +108,10 @@ impl<K: Object> Objects<K> {
             }
         }
         self.indexes.insert(name.to_owned(), index);
+    }
+
+    pub(super) fn has_index(&self, name: &str) -> bool {
+        self.indexes.contains_key(name)
     }
 
     /// Has the object found by what it is, and no more by what it was.

@@ -187,6 +187,14 @@ impl<K: Object> Shared<K> {
         self.write(|objects| objects.add_index(name, values));
     }
 
+    pub(super) fn has_index(&self, name: &str) -> bool {
+        self.objects.read().unwrap_or_else(PoisonError::into_inner).has_index(name)
+    }
+
+    pub(super) fn has(&self, key: &ObjectKey) -> bool {
+        self.objects.read().unwrap_or_else(PoisonError::into_inner).has(key)
+    }
+
     /// Gives the number by which the observer can be taken away again.
     pub(super) fn subscribe(&self, observe: Observe<K>) -> u64 {
         let mut observers = self.observers();

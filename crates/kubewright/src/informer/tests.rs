@@ -175,3 +175,21 @@ async fn each_of_several_namespaces_is_known_by_itself() {
     });
     assert_eq!(begun.elapsed(), Duration::from_secs(2));
 }
+
+#[test]
+fn a_scope_is_within_those_that_ask_for_less() {
+    let labelled = |labels: &str| Scope { labels: Some(labels.to_owned()), ..Scope::default() };
+    let check = |left: &Scope, right: &Scope, expected: [bool; 2]| {
+        let found = [left.is_within(right), right.is_within(left)];
+        assert_eq!(found, expected, "{left:?} and {right:?}");
+    };
+    let all = Scope::default();
+    check(&all, &all, [true, true]);
+    check(&labelled("app=a"), &all, [true, false]);
+    check(&labelled("app=a"), &labelled("app=b"), [false, false]);
+    check(&Scope::within(["lab"]), &all, [true, false]);
+    check(&Scope::within(["lab"]), &Scope::within(["lab", "shop"]), [true, false]);
+    let labelled_there = Scope { labels: Some("app=a".to_owned()), ..Scope::within(["lab"]) };
+    check(&labelled_there, &labelled("app=a"), [true, false]);
+    check(&labelled("app=a"), &Scope::within(["lab"]), [false, false]);
+}

@@ -13,8 +13,8 @@ use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, P
 use kube::{CustomResource, CustomResourceExt as _};
 use kubewright::access::Access;
 use kubewright::condition::Conditions as _;
-use kubewright::informer::{Change, Informer, Source};
-use kubewright::{Action, Context, Controller, Error, Event, Operator, Reconciler};
+use kubewright::informer::{Change, Informer, Scope, Source};
+use kubewright::{Action, Context, Controller, Error, Event, ObjectKey, Operator, Reconciler};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -444,7 +444,7 @@ async fn a_poll_has_those_reconciled_that_are_said_to_be_different() {
             let answer = answers[at.min(answers.len() - 1)].clone();
             async move {
                 let answer = answer.ok_or_else(|| Error::retry("nobody is there"))?.into_iter();
-                let key = |name| kubewright::ObjectKey::new(Some("default"), name);
+                let key = |name| ObjectKey::new(Some("default"), name);
                 Ok(answer.map(|(name, version)| (key(name), version)).collect())
             }
         })
@@ -462,5 +462,107 @@ async fn a_poll_has_those_reconciled_that_are_said_to_be_different() {
     assert_eq!(asked.load(Ordering::SeqCst), 2);
     assert_eq!(told.recv().await.as_deref(), Some("a"));
     assert_eq!(asked.load(Ordering::SeqCst), 5);
+    site.end().await;
+}
+
+/// Makes a Secret of a colour.
+async fn paint(site: &Site, color: &str) {
+    let object = json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": color, "labels": {"color": color}},
+    });
+    site.cluster.apply(&object).await;
+}
+
+fn colored(color: &str) -> Scope {
+    Scope { labels: Some(format!("color={color}")), ..Scope::default() }
+}
+
+/// The last scope of a kind was the only one that was watched.
+#[tokio::test(start_paused = true)]
+async fn a_kind_can_be_watched_in_several_scopes() {
+    let key = |name| move |_: &Secret| vec![ObjectKey::new(Some("default"), name)];
+    let (site, mut told) = told_of(|controller| {
+        controller
+            .watches_among::<Secret>(colored("red"), key("a"))
+            .watches_among::<Secret>(colored("blue"), key("b"))
+    })
+    .await;
+    paint(&site, "red").await;
+    assert_eq!(told.recv().await.as_deref(), Some("a"));
+    paint(&site, "blue").await;
+    assert_eq!(told.recv().await.as_deref(), Some("b"));
+    site.end().await;
+}
+
+/// Says how many coloured Secrets it sees.
+struct Census;
+
+impl Reconciler<ConfigMap> for Census {
+    async fn reconcile(&self, object: &mut ConfigMap, ctx: &Context) -> Result<Action, Error> {
+        let secrets = ctx.list::<Secret>().await?.into_iter();
+        let colored = secrets.filter(|secret| {
+            let labels = secret.metadata.labels.as_ref();
+            labels.is_some_and(|labels| labels.contains_key("color"))
+        });
+        object.data = Some(BTreeMap::from([("seen".to_owned(), colored.count().to_string())]));
+        Ok(Action::Done)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_scopes_of_a_kind_reconciles_read_the_widest() {
+    type Adapt = fn(Controller<ConfigMap, Census>) -> Controller<ConfigMap, Census>;
+    let orders: [Adapt; 2] = [
+        |it| it.reads::<Secret>().watches_among::<Secret>(colored("red"), |_| Vec::new()),
+        |it| it.watches_among::<Secret>(colored("red"), |_| Vec::new()).reads::<Secret>(),
+    ];
+    for declare in orders {
+        let mut site = Site::empty().await;
+        for color in ["red", "blue"] {
+            paint(&site, color).await;
+        }
+        let map = json!({"metadata": {"name": "census", "labels": {"app": "test"}}});
+        let map = serde_json::from_value(map).expect("an object");
+        site.config_maps().create(&PostParams::default(), &map).await.expect("created");
+        let controller = declare(Controller::new("census", Census).labelled("app=test"));
+        let operator = Operator::new("census").controller(controller);
+        site.running = Some(site.cluster.run(operator).await);
+        let is_counted = |map: Option<&ConfigMap>| {
+            let data = map.and_then(|map| map.data.as_ref());
+            data.is_some_and(|data| data["seen"] == "2")
+        };
+        site.cluster.eventually(Some("default"), "census", is_counted).await;
+        site.end().await;
+    }
+}
+
+/// Asks for the children of a kind that it only reads, and writes down what it is told.
+struct Foster;
+
+impl Reconciler<ConfigMap> for Foster {
+    async fn reconcile(&self, object: &mut ConfigMap, ctx: &Context) -> Result<Action, Error> {
+        let children = ctx.children::<Secret>().await.expect_err("it owns none");
+        let orphans = ctx.orphans::<Secret>().await.expect_err("it owns none");
+        assert_eq!(children.to_string(), orphans.to_string());
+        object.data = Some(BTreeMap::from([("told".to_owned(), children.to_string())]));
+        Ok(Action::Done)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_only_read_has_no_children() {
+    let mut site = Site::empty().await;
+    let map = json!({"metadata": {"name": "foster", "labels": {"app": "test"}}});
+    let map = serde_json::from_value(map).expect("an object");
+    site.config_maps().create(&PostParams::default(), &map).await.expect("created");
+    let controller = Controller::new("foster", Foster).labelled("app=test").reads::<Secret>();
+    site.running = Some(site.cluster.run(Operator::new("foster").controller(controller)).await);
+    let is_told = |map: Option<&ConfigMap>| map.is_some_and(|map| map.data.is_some());
+    let map = site.cluster.eventually(Some("default"), "foster", is_told).await.expect("it");
+    assert_eq!(
+        map.data.as_ref().expect("data")["told"],
+        "the owners of Secret are not known: say `.owns::<Secret>()` of the controller"
+    );
     site.end().await;
 }
