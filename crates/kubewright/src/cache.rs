@@ -16,6 +16,7 @@ use kube::Client;
 use kube::core::PartialObjectMeta;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tracing::error;
 
 use crate::informer::{Informer, Object, Report, Scope, Source, State, Subscription, WeakInformer};
 
@@ -86,7 +87,11 @@ impl Cache {
                         Some(informer) => drop(running.spawn(informer)),
                         None => break,
                     },
-                    Some(_) = running.join_next() => {}
+                    Some(ended) = running.join_next() => {
+                        if let Err(error) = ended {
+                            error!(%error, "a kind is not followed any more");
+                        }
+                    }
                 }
             }
             running.shutdown().await;

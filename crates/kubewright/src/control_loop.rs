@@ -202,11 +202,16 @@ impl<K: Object> ControlLoop<K> {
     fn listen(&self) -> Vec<Subscription> {
         let (queue, source) = (Arc::clone(&self.queue), self.primary.source());
         let (predicate, writes) = (self.predicate.clone(), Arc::clone(&self.writes));
+        let panics = self.primary.panics().clone();
         let own = self.primary.subscribe_by_key(move |key, change| {
             let (object, priority) = match change {
                 Change::Applied { object, old: Some(old), .. } => {
-                    if predicate.as_ref().is_some_and(|predicate| !predicate.holds(old, object)) {
-                        return;
+                    if let Some(predicate) = &predicate {
+                        // What nobody can tell may matter.
+                        let holds = || predicate.holds(old, object);
+                        if !panics.caught("a predicate", holds).unwrap_or(true) {
+                            return;
+                        }
                     }
                     (object, 0)
                 }
@@ -251,6 +256,8 @@ where
     fn listen(&self, queue: &Arc<Queue<ObjectKey>>) -> Subscription {
         let (queue, map, source) =
             (Arc::clone(queue), Arc::clone(&self.map), self.informer.source());
+        let panics = self.informer.panics().clone();
+        let map = move |object: &C| panics.caught("a mapping", || map(object)).unwrap_or_default();
         self.informer.subscribe_by_key(move |key, change| {
             let (object, old, priority) = match change {
                 Change::Applied { object, old, initial: true } => (object, old, INITIAL_PRIORITY),
@@ -291,7 +298,7 @@ where
     fn listen(&self, queue: &Arc<Queue<ObjectKey>>) -> Subscription {
         let (queue, matters, source) =
             (Arc::clone(queue), Arc::clone(&self.matters), self.informer.source());
-        let primary = self.primary.clone();
+        let (primary, panics) = (self.primary.clone(), self.informer.panics().clone());
         self.informer.subscribe_by_key(move |key, change| {
             let (object, priority) = match change {
                 Change::Applied { object, initial: true, .. } => (object, INITIAL_PRIORITY),
@@ -303,7 +310,8 @@ where
                 None => primary.list(),
             };
             for own in own.unwrap_or_default() {
-                if matters(change, &own) {
+                // What nobody can tell may matter.
+                if panics.caught("a dependency", || matters(change, &own)).unwrap_or(true) {
                     let add = Add::default().priority(priority);
                     let cause = cause(&source, key.clone(), object.meta());
                     queue.add_with(ObjectKey::of(own.meta()), add.because(cause));

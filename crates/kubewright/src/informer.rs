@@ -26,6 +26,7 @@ use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
 use crate::key::ObjectKey;
+use crate::panics::Panics;
 
 pub use self::feed::Source;
 use self::objects::Objects;
@@ -122,6 +123,8 @@ pub struct Report {
     pub lists: u64,
     /// How often the kind could not be followed.
     pub failures: u64,
+    /// How often what authors have written about the kind panicked: predicates, mappings, indexes.
+    pub panics: u64,
 }
 
 /// Ends the following.
@@ -267,6 +270,11 @@ impl<K: Object> Informer<K> {
 
     pub(crate) fn downgrade(&self) -> WeakInformer<K> {
         WeakInformer { shared: Arc::downgrade(&self.shared), end: Arc::downgrade(&self._end) }
+    }
+
+    /// Calls what authors have written about the kind.
+    pub(crate) fn panics(&self) -> &Panics {
+        self.shared.panics()
     }
 
     /// How causes call this: `watch Pod`.

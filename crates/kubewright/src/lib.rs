@@ -29,6 +29,7 @@ pub mod logging;
 pub mod manifest;
 pub mod metrics;
 pub mod operator;
+mod panics;
 pub mod predicate;
 pub mod queue;
 mod random;

@@ -1,6 +1,5 @@
 //! One reconcile after the other.
 
-use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use super::writes::Writes;
 use crate::informer::{Informer, NotReady, Object};
 use crate::key::ObjectKey;
 use crate::metrics::{Meter, Result as Metered};
+use crate::panics;
 use crate::queue::{Outcome, Queue};
 use crate::reconcile::{Action, Error, Request};
 use crate::shard::{Ring, Seized};
@@ -135,15 +135,9 @@ where
                 (Outcome::Failed, Metered::Error)
             }
             Err(panic) => {
-                error!(panic = text(&*panic), "a reconcile panicked");
+                error!(panic = panics::text(&*panic), "a reconcile panicked");
                 (Outcome::Failed, Metered::Panicked)
             }
         }
     }
-}
-
-/// What a panic says.
-fn text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no text")
 }

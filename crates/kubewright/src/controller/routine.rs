@@ -98,8 +98,11 @@ async fn timer<K: Object>(
     loop {
         sleep(every).await;
         let objects = informer.list().unwrap_or_default();
-        for object in objects.iter().filter(|object| is_due(object)) {
-            trigger.fire(ObjectKey::of(object.meta()));
+        for object in objects {
+            // Who cannot tell is looked at.
+            if informer.panics().caught("a timer", || is_due(&object)).unwrap_or(true) {
+                trigger.fire(ObjectKey::of(object.meta()));
+            }
         }
     }
 }

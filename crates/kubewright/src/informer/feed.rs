@@ -23,6 +23,7 @@ use super::wire::{Bare, Ended, Line, Page};
 use super::{Object, Scope, State};
 use crate::backoff::Backoff;
 use crate::key::ObjectKey;
+use crate::panics::Panics;
 use crate::random;
 
 /// How many objects a page of a list has.
@@ -82,7 +83,8 @@ impl<K: Object> Source<K> {
 
     pub(super) fn opener(&self) -> Opener<K> {
         let (kind, project) = (self.kind.as_str().into(), self.project.clone());
-        Opener { kind, project, texts: self.is_text.then(Arc::default) }
+        let (texts, panics) = (self.is_text.then(Arc::default), Panics::of(&self.kind));
+        Opener { kind, project, texts, panics }
     }
 
     pub(super) fn namespaces(&self) -> &BTreeSet<String> {

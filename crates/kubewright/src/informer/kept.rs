@@ -19,6 +19,7 @@ use self::lately::Lately;
 use super::shorthand::Model;
 use super::{Object, version};
 use crate::key::ObjectKey;
+use crate::panics::Panics;
 
 /// Takes from an object what nobody will read.
 pub(super) type Project<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
@@ -49,6 +50,7 @@ pub(super) struct Opener<K> {
     pub(super) kind: Arc<str>,
     pub(super) project: Option<Project<K>>,
     pub(super) texts: Option<Arc<Texts<K>>>,
+    pub(super) panics: Panics,
 }
 
 /// What is known of texts besides them.
@@ -118,7 +120,7 @@ impl<K> Clone for Kept<K> {
 impl<K> Clone for Opener<K> {
     fn clone(&self) -> Self {
         let (kind, project) = (Arc::clone(&self.kind), self.project.clone());
-        Opener { kind, project, texts: self.texts.clone() }
+        Opener { kind, project, texts: self.texts.clone(), panics: self.panics.clone() }
     }
 }
 
@@ -165,13 +167,15 @@ impl<K: Object> Opener<K> {
     }
 
     fn read(&self, json: &str) -> Option<K> {
-        match serde_json::from_str::<K>(json) {
-            Ok(mut object) => {
-                if let Some(project) = &self.project {
-                    project(&mut object);
-                }
-                Some(object)
+        let read = || {
+            let mut object = serde_json::from_str::<K>(json)?;
+            if let Some(project) = &self.project {
+                project(&mut object);
             }
+            Ok::<K, serde_json::Error>(object)
+        };
+        match self.panics.caught("a type or a projection", read)? {
+            Ok(object) => Some(object),
             Err(error) => {
                 let Outline { metadata } = serde_json::from_str(json).unwrap_or_default();
                 let key = ObjectKey::new(metadata.namespace.as_deref(), &metadata.name);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::Object;
 use super::kept::{Kept, Opener};
 use crate::key::ObjectKey;
+use crate::panics::Panics;
 
 /// Gives the values by which an object is found.
 pub(super) type Values<K> = Box<dyn Fn(&K) -> Vec<String> + Send + Sync>;
@@ -104,7 +105,7 @@ impl<K: Object> Objects<K> {
         let mut index = Index { values, keys: HashMap::new() };
         for (key, kept) in &self.by_key {
             if let Some(object) = self.opener.open(kept) {
-                index.add(key, &object);
+                index.add(key, &object, &self.opener.panics);
             }
         }
         self.indexes.insert(name.to_owned(), index);
@@ -123,10 +124,10 @@ impl<K: Object> Objects<K> {
         let new = new.and_then(|kept| self.opener.open(kept));
         for index in self.indexes.values_mut() {
             if let Some(old) = &old {
-                index.remove(key, old);
+                index.remove(key, old, &self.opener.panics);
             }
             if let Some(new) = &new {
-                index.add(key, new);
+                index.add(key, new, &self.opener.panics);
             }
         }
     }
@@ -141,14 +142,24 @@ impl<K: Object> Objects<K> {
 }
 
 impl<K> Index<K> {
-    fn add(&mut self, key: &ObjectKey, object: &K) {
-        for value in (self.values)(object) {
+    /// What has no values since they could not be told is not found.
+    fn add(&mut self, key: &ObjectKey, object: &K, panics: &Panics) {
+        let values = panics.caught("an index", || (self.values)(object));
+        for value in values.into_iter().flatten() {
             self.keys.entry(value).or_default().insert(key.clone());
         }
     }
 
-    fn remove(&mut self, key: &ObjectKey, object: &K) {
-        for value in (self.values)(object) {
+    fn remove(&mut self, key: &ObjectKey, object: &K, panics: &Panics) {
+        let Some(values) = panics.caught("an index", || (self.values)(object)) else {
+            // It may be anywhere.
+            self.keys.retain(|_, keys| {
+                keys.remove(key);
+                !keys.is_empty()
+            });
+            return;
+        };
+        for value in values {
             if let Some(keys) = self.keys.get_mut(&value) {
                 keys.remove(key);
                 if keys.is_empty() {

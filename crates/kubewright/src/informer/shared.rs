@@ -12,6 +12,7 @@ use super::objects::{Objects, Values};
 use super::progress::{Feed, Progress};
 use super::{NotReady, Object, Report, State, version};
 use crate::key::ObjectKey;
+use crate::panics::Panics;
 
 /// What changed.
 #[derive(Debug, Clone)]
@@ -148,6 +149,7 @@ impl<K: Object> Shared<K> {
             bytes,
             lists: sum(|feed| feed.lists),
             failures: sum(|feed| feed.failures),
+            panics: self.panics().count(),
         }
     }
 
@@ -201,7 +203,8 @@ impl<K: Object> Shared<K> {
         let there = self.objects.read().unwrap_or_else(PoisonError::into_inner).entries();
         for (key, kept) in there {
             if let Some(object) = self.opener.open(&kept) {
-                observe(&key, &Change::Applied { object, old: None, initial: true });
+                let change = Change::Applied { object, old: None, initial: true };
+                self.panics().caught("a subscriber", || observe(&key, &change));
             }
         }
         observers.count += 1;
@@ -218,8 +221,20 @@ impl<K: Object> Shared<K> {
         self.wake.iter().for_each(Notify::notify_one);
     }
 
+    /// Calls what authors have written.
+    pub(super) fn panics(&self) -> &Panics {
+        &self.opener.panics
+    }
+
+    /// Tells all of a change. Who panics has spoilt only its own notes.
+    fn tell(&self, observers: &Observers<K>, key: &ObjectKey, change: &Change<K>) {
+        for (_, observe) in &observers.all {
+            self.panics().caught("a subscriber", || observe(key, change));
+        }
+    }
+
     fn observers(&self) -> MutexGuard<'_, Observers<K>> {
-        // An observer that panics has spoilt only its own notes.
+        // Nothing that holds it panics half-way.
         self.observers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -271,7 +286,8 @@ impl<K: Object> Shared<K> {
         }
         let old = old.and_then(|old| self.opener.open(&old));
         let Some(object) = self.opener.open(&kept) else {
-            return old.into_iter().for_each(|old| tell(observers, key, &Change::Deleted(old)));
+            let gone = old.map(Change::Deleted);
+            return gone.iter().for_each(|gone| self.tell(observers, key, gone));
         };
         if let Some(old) = &old {
             // Listed again, and the same.
@@ -281,17 +297,17 @@ impl<K: Object> Shared<K> {
             }
             // Another one of the same name: the first is gone, though nobody said so.
             if old.meta().uid != object.meta().uid {
-                tell(observers, key, &Change::Deleted(Arc::clone(old)));
-                return tell(observers, key, &Change::Applied { object, old: None, initial });
+                self.tell(observers, key, &Change::Deleted(Arc::clone(old)));
+                return self.tell(observers, key, &Change::Applied { object, old: None, initial });
             }
         }
-        tell(observers, key, &Change::Applied { object, old, initial });
+        self.tell(observers, key, &Change::Applied { object, old, initial });
     }
 
     fn take(&self, observers: &Observers<K>, key: &ObjectKey) {
         let last = self.write(|objects| objects.remove(key));
         if let Some(last) = last.and_then(|last| self.opener.open(&last)) {
-            tell(observers, key, &Change::Deleted(last));
+            self.tell(observers, key, &Change::Deleted(last));
         }
     }
 }
@@ -372,11 +388,5 @@ impl<K: Object> Sink<'_, K> {
     pub(super) fn deleted(&self, key: &ObjectKey, version: &str) {
         self.shared.take(&self.shared.observers(), key);
         self.passed(version);
-    }
-}
-
-fn tell<K>(observers: &Observers<K>, key: &ObjectKey, change: &Change<K>) {
-    for (_, observe) in &observers.all {
-        observe(key, change);
     }
 }

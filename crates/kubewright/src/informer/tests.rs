@@ -24,7 +24,8 @@ fn config_map_in(namespace: &str, name: &str, uid: &str, version: u32) -> Arriva
 fn opener() -> Opener<ConfigMap> {
     // Texts are read by the model that they were written by.
     static TEXTS: LazyLock<Arc<Texts<ConfigMap>>> = LazyLock::new(Arc::default);
-    Opener { kind: "ConfigMap".into(), project: None, texts: Some(Arc::clone(&TEXTS)) }
+    let (texts, panics) = (Some(Arc::clone(&TEXTS)), Panics::of("ConfigMap"));
+    Opener { kind: "ConfigMap".into(), project: None, texts, panics }
 }
 
 fn listed<const N: usize>(all: [Arrival<ConfigMap>; N]) -> Vec<(ObjectKey, Kept<ConfigMap>)> {
@@ -192,4 +193,33 @@ fn a_scope_is_within_those_that_ask_for_less() {
     let labelled_there = Scope { labels: Some("app=a".to_owned()), ..Scope::within(["lab"]) };
     check(&labelled_there, &labelled("app=a"), [true, false]);
     check(&labelled("app=a"), &Scope::within(["lab"]), [false, false]);
+}
+
+#[test]
+fn an_index_that_panics_costs_only_what_it_was_asked_of() {
+    let shared = shared();
+    let values = |object: &ConfigMap| {
+        assert_ne!(object.metadata.name.as_deref(), Some("a"), "a test asked for it");
+        vec!["any".to_owned()]
+    };
+    shared.index("any", Box::new(values));
+    let notes = note(&shared);
+    shared.sink(0).replace(listed([config_map("a", "1", 1), config_map("b", "2", 2)]), "5");
+    assert_eq!(told(&notes), ["found ns/a@1", "found ns/b@2"]);
+    let found = shared.read(|objects| objects.by_index("any", "any")).expect("it is ready");
+    assert_eq!(found.len(), 1);
+    assert_eq!(shared.report().panics, 1);
+    shared.sink(0).deleted(&ObjectKey::new(Some("ns"), "a"), "6");
+    assert_eq!(told(&notes), ["deleted ns/a@1"]);
+}
+
+#[test]
+fn a_subscriber_that_panics_keeps_nothing_from_the_others() {
+    let shared = shared();
+    shared.subscribe(Box::new(|_, _| panic!("a test asked for it")));
+    let notes = note(&shared);
+    shared.sink(0).replace(listed([config_map("a", "1", 1)]), "5");
+    shared.sink(0).applied(config_map("a", "1", 6));
+    assert_eq!(told(&notes), ["found ns/a@1", "changed ns/a@6"]);
+    assert_eq!(shared.report().panics, 2);
 }

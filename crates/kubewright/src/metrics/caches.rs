@@ -34,6 +34,7 @@ impl Collector for Caches {
         let states = Family::<OfState, Gauge>::default();
         let lists = Family::<OfKind, Counter>::default();
         let failures = Family::<OfKind, Counter>::default();
+        let panics = Family::<OfKind, Counter>::default();
         // Of one kind there may be several informers, in several scopes.
         for report in cache.report() {
             let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
@@ -42,6 +43,7 @@ impl Collector for Caches {
             bytes.get_or_create(&of_kind).inc_by(count(report.bytes));
             lists.get_or_create(&of_kind).inc_by(report.lists);
             failures.get_or_create(&of_kind).inc_by(report.failures);
+            panics.get_or_create(&of_kind).inc_by(report.panics);
             let of_state = OfState { kind: report.kind, state: word(&report.state) };
             states.get_or_create(&of_state).inc();
         }
@@ -56,7 +58,9 @@ impl Collector for Caches {
         encode("kubewright_cache_watches", "How many watches are in which state", &states)?;
         encode("kubewright_cache_lists", "How often a kind was listed", &lists)?;
         let help = "How often a kind could not be watched";
-        encode("kubewright_cache_watch_failures", help, &failures)
+        encode("kubewright_cache_watch_failures", help, &failures)?;
+        let help = "How often predicates, mappings, indexes and the like of a kind panicked";
+        encode("kubewright_cache_panics", help, &panics)
     }
 }
 

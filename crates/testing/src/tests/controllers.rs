@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kubewright::informer::{Informer, Object, Scope, Source};
+use kubewright::informer::{Change, Informer, Object, Scope, Source};
+use kubewright::predicate::Predicate;
 use kubewright::{Action, ControlLoop, Error, ObjectKey, Request, predicate};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -187,6 +188,33 @@ async fn changes_that_do_not_matter_are_passed_over_and_deletions_never() {
     assert_eq!(site.next().await, "a is there");
     config_maps(&cluster).delete("a", &DeleteParams::default()).await.expect("deleted");
     assert_eq!(site.next().await, "a is gone");
+    site.end().await;
+    cluster.shutdown().await;
+}
+
+/// They are called by whoever watches for all, who died of it.
+#[tokio::test(start_paused = true)]
+async fn predicates_and_mappings_that_panic_stop_nobody() {
+    let cluster = Cluster::start().await;
+    create(&cluster, "a").await;
+    let adapt = |controller: ControlLoop<ConfigMap>, tasks: &mut JoinSet<()>| {
+        let secrets = informer::<Secret>(&cluster, tasks);
+        controller
+            .when(Predicate::new(|_: &ConfigMap, _: &ConfigMap| panic!("a predicate")))
+            .watches(&secrets, |_: &Secret| panic!("a mapping"))
+            .depends_on(&secrets, |_: &Change<Secret>, _: &ConfigMap| panic!("a dependency"))
+    };
+    let mut site = Site::start(&cluster, adapt, |_| Ok(Action::Done));
+    assert_eq!(site.next().await, "a is there");
+    // What cannot tell whether a change matters does not keep anybody from looking.
+    set(&cluster, "a", json!({"data": {"x": "1"}})).await;
+    assert_eq!(site.next().await, "a is there");
+    let secrets: Api<Secret> = Api::default_namespaced(cluster.client());
+    let secret = object("other", json!({}));
+    secrets.create(&PostParams::default(), &secret).await.expect("created");
+    assert_eq!(site.next().await, "a is there");
+    create(&cluster, "b").await;
+    assert_eq!(site.next().await, "b is there");
     site.end().await;
     cluster.shutdown().await;
 }

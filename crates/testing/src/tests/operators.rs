@@ -426,6 +426,24 @@ async fn a_timer_has_those_reconciled_that_are_due() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_timer_that_panics_goes_on_and_has_those_reconciled_of_which_it_cannot_tell() {
+    let minute = Duration::from_secs(60);
+    let (site, mut told) = told_of(|controller| {
+        controller.timer("minutely", minute, |object| {
+            assert_ne!(object.metadata.name.as_deref(), Some("a"), "a test asked for it");
+            false
+        })
+    })
+    .await;
+    let begun = Instant::now();
+    for _ in 0..3 {
+        assert_eq!(told.recv().await.as_deref(), Some("a"));
+    }
+    assert_eq!(begun.elapsed().as_secs(), 3 * 60);
+    site.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_poll_has_those_reconciled_that_are_said_to_be_different() {
     let answers = [
         Some(vec![("a", 1), ("b", 1)]),

@@ -3,12 +3,15 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 
-use super::{Kept, Opener};
+use super::{Kept, Opener, Project};
+use crate::panics::Panics;
 
 fn opener(is_text: bool) -> Opener<ConfigMap> {
     let project = |object: &mut ConfigMap| object.metadata.managed_fields = None;
     let texts = is_text.then(Arc::default);
-    Opener { kind: "ConfigMap".into(), project: Some(Arc::new(project)), texts }
+    let project: Project<ConfigMap> = Arc::new(project);
+    let panics = Panics::of("ConfigMap");
+    Opener { kind: "ConfigMap".into(), project: Some(project), texts, panics }
 }
 
 fn map() -> String {
