@@ -304,12 +304,13 @@ where
                 Change::Applied { object, initial: true, .. } => (object, INITIAL_PRIORITY),
                 Change::Applied { object, .. } | Change::Deleted(object) => (object, 0),
             };
-            // If they cannot be read now, they will all be looked at once they can.
+            // Those that cannot be read now are tried until they can: nobody tells of this change
+            // again.
             let own = match &object.meta().namespace {
-                Some(namespace) => primary.list_beside(namespace),
-                None => primary.list(),
+                Some(namespace) => primary.last_seen_beside(namespace),
+                None => primary.last_seen(),
             };
-            for own in own.unwrap_or_default() {
+            for own in own {
                 // What nobody can tell may matter.
                 if panics.caught("a dependency", || matters(change, &own)).unwrap_or(true) {
                     let add = Add::default().priority(priority);

@@ -187,9 +187,14 @@ impl<K: Object> Informer<K> {
         self.shared.open(Objects::all)
     }
 
-    /// The objects of a namespace; all of a kind that is in none.
-    pub(crate) fn list_beside(&self, namespace: &str) -> Result<Vec<Arc<K>>, NotReady> {
-        self.shared.read(|objects| objects.beside(namespace))
+    /// The objects of a namespace as they were last seen; all of a kind that is in none.
+    pub(crate) fn last_seen_beside(&self, namespace: &str) -> Vec<Arc<K>> {
+        self.shared.open(|objects| objects.beside(namespace))
+    }
+
+    /// What can be read now: a namespace that cannot hides none of the others.
+    pub(crate) fn readable(&self) -> Vec<Arc<K>> {
+        self.shared.readable()
     }
 
     /// Lets objects be found by the values that `values` gives for them.

@@ -21,7 +21,8 @@ pub(super) async fn follow<K: Object>(
     let (mut ours, mut changes) = (HashSet::new(), 0);
     loop {
         let seen = share.borrow_and_update().changes;
-        let objects = primary.list().unwrap_or_default().into_iter();
+        // Those that cannot be read now are ours all the same, and are tried until they can.
+        let objects = primary.last_seen().into_iter();
         let keys = objects.map(|object| ObjectKey::of(object.meta()));
         let now: HashSet<ObjectKey> = keys.filter(|key| ring.claims(key)).collect();
         // Of a change that was not seen by itself nobody can tell what it was.

@@ -78,11 +78,12 @@ impl<K: Object> Routine<K> {
 }
 
 async fn resync<K: Object>(informer: Informer<K>, trigger: Trigger, every: Duration) {
-    let tenth = u64::try_from(every.as_millis() / 10).unwrap_or(u64::MAX).max(1);
+    // Who wants no resync may say so by a very long time.
+    let tenth = u64::try_from(every.as_millis() / 10).unwrap_or(u64::MAX).clamp(1, u64::MAX / 2);
     loop {
         let jitter = Duration::from_millis(random::below(2 * tenth));
-        sleep(every.saturating_sub(Duration::from_millis(tenth)) + jitter).await;
-        for object in informer.list().unwrap_or_default() {
+        sleep(every.saturating_sub(Duration::from_millis(tenth)).saturating_add(jitter)).await;
+        for object in informer.readable() {
             let key = ObjectKey::of(object.meta());
             trigger.fire_with(key, Add::default().priority(RESYNC_PRIORITY));
         }
@@ -97,8 +98,7 @@ async fn timer<K: Object>(
 ) {
     loop {
         sleep(every).await;
-        let objects = informer.list().unwrap_or_default();
-        for object in objects {
+        for object in informer.readable() {
             // Who cannot tell is looked at.
             if informer.panics().caught("a timer", || is_due(&object)).unwrap_or(true) {
                 trigger.fire(ObjectKey::of(object.meta()));

@@ -176,6 +176,24 @@ impl<K: Object> Shared<K> {
         Ok(self.open(find))
     }
 
+    /// Reads what can be read.
+    pub(super) fn readable(&self) -> Vec<Arc<K>> {
+        let places: Vec<Option<String>> = {
+            let progress = self.progress.borrow();
+            let ready = progress.feeds().iter().filter(|feed| feed.ready(self.kind()).is_ok());
+            ready.map(|feed| feed.namespace.clone()).collect()
+        };
+        let mut found = Vec::new();
+        for place in places {
+            let there: Vec<Arc<K>> = self.open(|objects| match &place {
+                Some(namespace) => objects.in_namespace(namespace),
+                None => objects.all(),
+            });
+            found.extend(there);
+        }
+        found
+    }
+
     /// Reading may take a while, so nobody waits for it.
     pub(super) fn open<T: FromIterator<Arc<K>>, F: IntoIterator<Item = Kept<K>>>(
         &self,

@@ -164,6 +164,17 @@ async fn each_of_several_namespaces_is_known_by_itself() {
     assert_eq!(told(&notes), ["deleted shop/a@1"]);
     assert_eq!(all(), Ok(1));
 
+    // What one lacks, the other need not, and what was seen is not forgotten.
+    shop.applied(config_map_in("shop", "a", "1", 10));
+    assert_eq!(told(&notes), ["added shop/a@10"]);
+    lab.is(State::Forbidden("no".to_owned()));
+    let keys = |found: Vec<Arc<ConfigMap>>| -> Vec<String> {
+        found.iter().map(|object| ObjectKey::of(&object.metadata).to_string()).collect()
+    };
+    assert_eq!(keys(shared.readable()), ["shop/a"]);
+    assert_eq!(keys(shared.open(Objects::all)), ["lab/b", "shop/a"]);
+    lab.is(State::Live);
+
     // That one has passed a version says nothing of the other.
     let written = metadata(&config_map_in("shop", "c", "3", 20));
     shared.expect(&written);

@@ -192,6 +192,33 @@ async fn changes_that_do_not_matter_are_passed_over_and_deletions_never() {
     cluster.shutdown().await;
 }
 
+/// A change came while the controller's own objects could not be read, and nobody looked at them
+/// again when they could.
+#[tokio::test(start_paused = true)]
+async fn a_change_is_not_lost_while_those_whom_it_matters_to_cannot_be_read() {
+    let cluster = Cluster::start().await;
+    create(&cluster, "a").await;
+    let adapt = |controller: ControlLoop<ConfigMap>, tasks: &mut JoinSet<()>| {
+        controller.depends_on(&informer::<Secret>(&cluster, tasks), |_, _| true)
+    };
+    let mut site = Site::start(&cluster, adapt, |_| Ok(Action::Done));
+    assert_eq!(site.next().await, "a is there");
+    let is_own = |request: &http::request::Parts| request.uri.path().ends_with("/configmaps");
+    let is_watch = |request: &http::request::Parts| {
+        request.uri.query().is_some_and(|query| query.contains("watch=1"))
+    };
+    cluster.faults().answer(403, 10, move |request| is_own(request) && is_watch(request));
+    cluster.faults().cut_watches();
+    // By now it is forbidden, and Secrets are watched again.
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    let secrets: Api<Secret> = Api::default_namespaced(cluster.client());
+    let secret = object("other", json!({}));
+    secrets.create(&PostParams::default(), &secret).await.expect("created");
+    assert_eq!(site.next().await, "a is there");
+    site.end().await;
+    cluster.shutdown().await;
+}
+
 /// They are called by whoever watches for all, who died of it.
 #[tokio::test(start_paused = true)]
 async fn predicates_and_mappings_that_panic_stop_nobody() {
