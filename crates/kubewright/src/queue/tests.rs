@@ -147,6 +147,20 @@ async fn a_key_that_comes_back_later_keeps_its_priority() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_can_wait_for_ever_and_others_go_on() {
+    let queue = Queue::new();
+    queue.add("a");
+    take(&queue).expect("it is ready").finish(Outcome::After(Duration::MAX));
+    queue.add_with("b", Add::default().after(Duration::MAX));
+    tokio::time::advance(seconds(1_000_000)).await;
+    assert_eq!(drain(&queue), [""; 0]);
+    queue.add("c");
+    queue.add("a");
+    assert_eq!(drain(&queue), ["a", "c"]);
+    assert_eq!(queue.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn work_that_is_given_up_has_failed() {
     let queue = Queue::new();
     queue.add("a");
