@@ -281,15 +281,21 @@ async fn watch<K: Object>(
             }
             (_, Some(all)) => {
                 // Only the last version counts, which the bookmark has.
-                let arrival = sink.opener().take(object).ok();
-                all.extend(arrival.map(|Arrival { key, kept, .. }| (key, kept)));
+                match sink.opener().take(object) {
+                    Ok(Arrival { key, kept, .. }) => all.push((key, kept)),
+                    Err(Misfit { key, .. }) => all.retain(|(known, _)| *known != key),
+                }
             }
             (_, None) => match sink.opener().take(object) {
                 Ok(arrival) => {
                     *version = Some(arrival.version.clone());
                     sink.applied(arrival);
                 }
-                Err(Misfit { version: seen }) => *version = Some(seen),
+                // What it was is not there any more, and what it is nobody can read.
+                Err(Misfit { key, version: seen }) => {
+                    sink.deleted(&key, &seen);
+                    *version = Some(seen);
+                }
             },
         }
     }

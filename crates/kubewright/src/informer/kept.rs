@@ -62,6 +62,7 @@ pub(super) struct Texts<K> {
 
 /// Something that is not of the kind. It has been told of.
 pub(super) struct Misfit {
+    pub(super) key: ObjectKey,
     pub(super) version: String,
 }
 
@@ -138,8 +139,8 @@ impl<K: Object> Opener<K> {
         }
         let Outline { metadata } = serde_json::from_str(json).unwrap_or_default();
         let version = metadata.resource_version.into_owned();
-        let Some(texts) = &self.texts else { return Err(Misfit { version }) };
         let key = ObjectKey::new(metadata.namespace.as_deref(), &metadata.name);
+        let Some(texts) = &self.texts else { return Err(Misfit { key, version }) };
         let text = without(json, metadata.managed_fields);
         let short = texts.model.get_or_init(|| Model::new(&text)).shorten(&text).into();
         Ok(Arrival { key, version, kept: Kept::Text { short, bytes: text.len() } })

@@ -1,13 +1,18 @@
 //! Informers, and what they know when the server makes their life hard.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Resource;
 use kube::api::{Api, DeleteParams, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kubewright::ObjectKey;
-use kubewright::informer::{Informer, NotReady, Scope, Source, State};
+use kubewright::informer::{Change, Informer, NotReady, Scope, Source, State};
+use serde::Deserialize;
 use serde_json::json;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::Cluster;
@@ -159,6 +164,91 @@ async fn a_kind_that_comes_later_is_followed_from_then_on() {
     informer.synced(PATIENCE).await.expect("it looks again by itself");
     assert_eq!(informer.state(), State::Live);
     cluster.shutdown().await;
+}
+
+/// A ConfigMap that says one of two words.
+#[derive(Clone, Debug, Deserialize)]
+struct Shirt {
+    metadata: ObjectMeta,
+    data: Label,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Label {
+    size: Size,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Size {
+    Small,
+    Large,
+}
+
+impl Resource for Shirt {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        ConfigMap::kind(&())
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        ConfigMap::group(&())
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        ConfigMap::version(&())
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        ConfigMap::plural(&())
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+/// It stayed in the cache as it was when it could last be read.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_read_any_more_is_gone_however_it_is_kept() {
+    for is_text in [false, true] {
+        let cluster = Cluster::start().await;
+        let sized = |size: &str| {
+            json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "data": {"size": size},
+                "metadata": {"name": "shirt", "labels": {"app": "test"}},
+            })
+        };
+        cluster.apply(&sized("small")).await;
+        let scope = Scope { labels: Some("app=test".to_owned()), ..Scope::default() };
+        let source = Source::<Shirt>::new(cluster.client(), (), scope);
+        let source = if is_text { source.as_text() } else { source };
+        let (informer, run) = Informer::new(source);
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let _subscription = informer.subscribe(move |change| {
+            let (is_there, shirt) = match change {
+                Change::Applied { object, .. } => (true, object),
+                Change::Deleted(object) => (false, object),
+            };
+            let _ = tell.send((is_there, shirt.data.size));
+        });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(run);
+        assert_eq!(told.recv().await, Some((true, Size::Small)));
+        cluster.apply(&sized("huge")).await;
+        assert_eq!(told.recv().await, Some((false, Size::Small)), "kept as text: {is_text}");
+        let key = ObjectKey::new(Some("default"), "shirt");
+        assert!(informer.get(&key).expect("it is ready").is_none());
+        cluster.apply(&sized("large")).await;
+        assert_eq!(told.recv().await, Some((true, Size::Large)));
+        cluster.shutdown().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -60,7 +60,7 @@ fn what_is_not_of_the_kind_is_left_out() {
         "metadata": { "name": "map", "resourceVersion": "7" }, "data": "none",
     });
     let refused = opener(false).take(&misfit.to_string()).err().expect("it is refused");
-    assert_eq!(refused.version, "7");
+    assert_eq!((refused.key.as_str(), refused.version.as_str()), ("map", "7"));
     let opener = opener(true);
     let taken = opener.take(&misfit.to_string());
     let taken = taken.unwrap_or_else(|_| panic!("a text is not looked into"));
