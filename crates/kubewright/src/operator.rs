@@ -162,6 +162,12 @@ impl Operator {
         self.parts.iter().flat_map(|part| part.accesses()).cloned().collect()
     }
 
+    /// How its controllers are doing, and what each has reconciled last, for people: what
+    /// `/debug/controllers` says of them.
+    pub fn report(&self) -> Value {
+        self.parts.iter().map(|part| part.report()).collect()
+    }
+
     pub fn definitions(&self) -> &[CustomResourceDefinition] {
         &self.definitions
     }

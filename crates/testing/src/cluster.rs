@@ -15,6 +15,7 @@ use crate::faults::Faults;
 use crate::line::Line;
 use crate::outside::Outside;
 use crate::remote::Remote;
+use crate::running::Operators;
 
 /// Set to anything, tests run on the cluster that the kubeconfig leads to.
 const EXISTING: &str = "KUBEWRIGHT_TEST_EXISTING";
@@ -25,6 +26,7 @@ pub struct Cluster {
     clock: Clock,
     faults: Faults,
     namespace: String,
+    operators: Operators,
     /// Made for the first who asks.
     outside: OnceCell<Outside>,
 }
@@ -88,6 +90,7 @@ impl Cluster {
             clock,
             faults: Faults::default(),
             namespace: "default".to_owned(),
+            operators: Operators::default(),
             outside: OnceCell::new(),
         }
     }
@@ -104,6 +107,7 @@ impl Cluster {
             clock: Clock::System,
             faults: Faults::default(),
             namespace: String::new(),
+            operators: Operators::default(),
             outside: OnceCell::new(),
         };
         cluster.namespace = cluster.make_namespace().await;
@@ -195,6 +199,11 @@ impl Cluster {
     /// What can go wrong between clients and the cluster.
     pub fn faults(&self) -> &Faults {
         &self.faults
+    }
+
+    /// Those that run in it.
+    pub(crate) fn operators(&self) -> &Operators {
+        &self.operators
     }
 
     /// The time as the cluster has it.

@@ -20,7 +20,8 @@ impl Cluster {
     /// Waits until an object is so, or is not there if that is what `is_so` wants, and gives it.
     ///
     /// # Panics
-    /// If it is not so within a minute: with the object as it is then, and the events about it.
+    /// If it is not so within a minute: with the object as it is then, the events about it, and what
+    /// the controllers did last of the operators that the test [runs](Cluster::run).
     pub async fn eventually<K>(
         &self,
         namespace: Option<&str>,
@@ -59,9 +60,11 @@ impl Cluster {
         match tokio::time::timeout(WAIT_MAX, reached).await {
             Ok(object) => object,
             Err(_) => {
-                let events = self.events(&key).await;
+                let (events, reconciles) = (self.events(&key).await, self.operators().report());
                 let object = informer.get(&key);
-                panic!("{key} is not so after {WAIT_MAX:?}. It is {object:#?}\n{events}");
+                panic!(
+                    "{key} is not so after {WAIT_MAX:?}. It is {object:#?}\n{events}{reconciles}"
+                );
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Operators at work in a cluster.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use http::Request;
@@ -31,6 +31,13 @@ pub struct Running {
     task: JoinSet<()>,
     called: Option<Called>,
 }
+
+/// How much is told of each controller.
+const TOLD_MAX: usize = 8;
+
+/// The operators that run in a cluster, for those who wonder what they did.
+#[derive(Default)]
+pub(crate) struct Operators(Mutex<Vec<Weak<Operator>>>);
 
 /// What every namespace is labelled with.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -70,6 +77,7 @@ impl Cluster {
             true => operator,
             false => operator.only_in([self.namespace()]),
         };
+        let operator = self.operators().add(operator);
         task.spawn(async move { operator.run(client, clock, stop).await });
         Running::new(shutdown, task)
     }
@@ -182,6 +190,40 @@ impl Cluster {
         let found = kube::discovery::pinned_kind(&self.plain_client(), gvk).await;
         let (_, capabilities) = found.unwrap_or_else(|error| panic!("{}: {error}", gvk.kind));
         capabilities.scope == kube::discovery::Scope::Namespaced
+    }
+}
+
+impl Operators {
+    fn add(&self, operator: Operator) -> Arc<Operator> {
+        let operator = Arc::new(operator);
+        self.all().push(Arc::downgrade(&operator));
+        operator
+    }
+
+    /// What their controllers did last, a line for each reconcile, the last one first.
+    pub(crate) fn report(&self) -> String {
+        let mut told = String::new();
+        for operator in self.all().iter().filter_map(Weak::upgrade) {
+            for controller in operator.report().as_array().into_iter().flatten() {
+                let recent = controller["recent"].as_array().into_iter().flatten();
+                for it in recent.take(TOLD_MAX) {
+                    let part = |name: &str| it[name].as_str().unwrap_or_default().to_owned();
+                    told += &format!(
+                        "{} reconciled {}: {} (because of {})\n",
+                        controller["name"].as_str().unwrap_or_default(),
+                        part("key"),
+                        part("ended"),
+                        part("causes"),
+                    );
+                }
+            }
+        }
+        told
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Weak<Operator>>> {
+        // Nothing that holds it panics half-way.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

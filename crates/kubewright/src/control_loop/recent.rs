@@ -1,7 +1,6 @@
 //! What was reconciled last, and why.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,14 +23,8 @@ struct Entry {
 }
 
 impl Recent {
-    pub(super) fn add(
-        &self,
-        key: &ObjectKey,
-        causes: &Causes,
-        ended: &impl fmt::Debug,
-        took: Duration,
-    ) {
-        let (key, causes, ended) = (key.clone(), causes.clone(), format!("{ended:?}"));
+    pub(super) fn add(&self, key: &ObjectKey, causes: &Causes, ended: String, took: Duration) {
+        let (key, causes) = (key.clone(), causes.clone());
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.truncate(KEPT_MAX - 1);
         entries.push_front(Entry { key, causes, ended, took });

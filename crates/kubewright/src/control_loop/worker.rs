@@ -30,6 +30,20 @@ pub(super) struct Worker<K, F> {
     pub(super) reconcile: F,
 }
 
+/// How a reconcile ended.
+struct Ended {
+    outcome: Outcome,
+    result: Metered,
+    /// What went wrong, for people.
+    why: Option<String>,
+}
+
+impl Ended {
+    fn new(outcome: Outcome, result: Metered, why: Option<String>) -> Self {
+        Ended { outcome, result, why }
+    }
+}
+
 impl<K, F, R> Worker<K, F>
 where
     K: Object,
@@ -83,11 +97,12 @@ where
             let begun = Instant::now();
             let active = self.meter.as_ref().map(|meter| meter.begin(work.waited()));
             let attempt = self.attempt(request).instrument(span);
-            let (outcome, result) = match share.as_ref().map(|share| share.lost()) {
+            let Ended { outcome, result, why } = match share.as_ref().map(|share| share.lost()) {
                 // The key may be another's: what was not written yet is not ours to write.
                 Some(lost) => {
                     let ended = lost.run_until_cancelled(attempt).await;
-                    ended.unwrap_or((Outcome::Failed, Metered::Error))
+                    let why = || Some("its key may be another's".to_owned());
+                    ended.unwrap_or_else(|| Ended::new(Outcome::Failed, Metered::Error, why()))
                 }
                 None => attempt.await,
             };
@@ -97,13 +112,17 @@ where
             if let Some(meter) = &self.meter {
                 meter.end(result, took);
             }
-            self.recent.add(key, work.causes(), &result, took);
+            let ended = match why {
+                Some(why) => format!("{result:?}: {why}"),
+                None => format!("{result:?}"),
+            };
+            self.recent.add(key, work.causes(), ended, took);
             work.disregard(|causes| self.writes.explain(key, &source, causes));
             work.finish(outcome);
         }
     }
 
-    async fn attempt(&self, request: Request<K>) -> (Outcome, Metered) {
+    async fn attempt(&self, request: Request<K>) -> Ended {
         // Making the future may panic as well as running it. What it leaves half-done is in the
         // cluster, where the next attempt finds it.
         let attempt = AssertUnwindSafe(async { (self.reconcile)(request).await }).catch_unwind();
@@ -112,7 +131,7 @@ where
                 Ok(ended) => ended,
                 Err(_) => {
                     warn!(?deadline, "a reconcile took too long");
-                    return (Outcome::Failed, Metered::TimedOut);
+                    return Ended::new(Outcome::Failed, Metered::TimedOut, None);
                 }
             },
             None => attempt.await,
@@ -120,23 +139,25 @@ where
         match ended {
             Ok(Ok(action)) => {
                 debug!(?action, "reconciled");
-                match action {
+                let (outcome, result) = match action {
                     Action::Done => (Outcome::Done, Metered::Success),
                     Action::Requeue => (Outcome::Again, Metered::Requeue),
                     Action::RequeueAfter(after) => (Outcome::After(after), Metered::RequeueAfter),
-                }
+                };
+                Ended::new(outcome, result, None)
             }
             Ok(Err(error)) if error.is_terminal() => {
                 error!(%error, "a reconcile failed for good");
-                (Outcome::Done, Metered::Terminal)
+                Ended::new(Outcome::Done, Metered::Terminal, Some(error.to_string()))
             }
             Ok(Err(error)) => {
                 warn!(%error, "a reconcile failed");
-                (Outcome::Failed, Metered::Error)
+                Ended::new(Outcome::Failed, Metered::Error, Some(error.to_string()))
             }
             Err(panic) => {
-                error!(panic = panics::text(&*panic), "a reconcile panicked");
-                (Outcome::Failed, Metered::Panicked)
+                let text = panics::text(&*panic);
+                error!(panic = text, "a reconcile panicked");
+                Ended::new(Outcome::Failed, Metered::Panicked, Some(text.to_owned()))
             }
         }
     }

@@ -212,6 +212,14 @@ async fn a_status_is_written_and_an_event_told_also_when_a_reconcile_fails() {
     site.end().await;
 }
 
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "greeter reconciled default/first: Terminal: nobody is greeted (because")]
+async fn who_waits_in_vain_is_told_what_controllers_did_last() {
+    let site = Site::start().await;
+    site.greet("nobody").await;
+    site.ready().await;
+}
+
 /// Labels what it greets, and says so.
 struct Labeller;
 
