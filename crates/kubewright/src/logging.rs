@@ -38,6 +38,10 @@ use tracing_subscriber::registry::{LookupSpan, Registry};
 use crate::settings::{LogFormat, Logs};
 use traces::Traces;
 
+/// Which spans are traced, whatever is logged: `kube` has one for each call of the API, which nobody
+/// wants to see in every line.
+const TRACED: &str = "info,kube_client=debug";
+
 /// Why nothing is logged.
 #[derive(Debug, thiserror::Error)]
 pub enum LoggingError {
@@ -117,21 +121,29 @@ where
         level: logs.level.clone(),
         cause: error.to_string(),
     })?;
-    let lines = lines(logs.format, writer, color);
-    Ok(Registry::default().with(traces).with(lines).with(filter))
+    let traces = traces.map(|traces| traces.with_filter(EnvFilter::new(TRACED)));
+    let lines = lines(logs.format, filter, writer, color);
+    Ok(Registry::default().with(traces).with(lines))
 }
 
-fn lines<S, W>(format: LogFormat, writer: W, color: bool) -> Box<dyn Layer<S> + Send + Sync>
+fn lines<S, W>(
+    format: LogFormat,
+    filter: EnvFilter,
+    writer: W,
+    color: bool,
+) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
     let lines = fmt::layer().with_writer(writer).with_ansi(color);
     match format {
-        LogFormat::Text => lines.boxed(),
+        LogFormat::Text => lines.with_filter(filter).boxed(),
         // All spans: the innermost may be a call inside the reconcile that one looks for.
         LogFormat::Json => {
-            lines.json().flatten_event(true).with_current_span(false).with_span_list(true).boxed()
+            let lines = lines.json().flatten_event(true);
+            let lines = lines.with_current_span(false).with_span_list(true);
+            lines.with_filter(filter).boxed()
         }
     }
 }

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_service::Service;
+use tracing::Instrument as _;
 
 use super::Terms;
 use crate::Clock;
@@ -139,7 +140,7 @@ impl Hold {
             return ready(Err(Refused::NotHeld.into())).boxed();
         }
         let hold = self.clone();
-        let carried = state.writes.spawn(async move {
+        let carrying = async move {
             let mut write = pin!(write);
             while !hold.is_over() {
                 tokio::select! {
@@ -150,7 +151,9 @@ impl Hold {
             }
             hold.state().unanswered = true;
             Err(Refused::Unanswered.into())
-        });
+        };
+        // It is part of what its caller does.
+        let carried = state.writes.spawn(carrying.in_current_span());
         async move { carried.await? }.boxed()
     }
 

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use tracing::{debug, info, info_span};
-use tracing_subscriber::layer::Identity;
+use tracing::span::{Attributes, Id};
+use tracing::{debug, debug_span, info, info_span};
+use tracing_subscriber::layer::{Context, Identity};
 
 use super::*;
 
@@ -59,6 +60,32 @@ fn a_line_for_programs_has_the_fields_of_its_spans() {
     assert_eq!(line["spans"][0]["controller"], "pets");
     assert_eq!(line["spans"][0]["key"], "shop/thor");
     assert_eq!(line["spans"][1]["name"], "call");
+}
+
+/// The names of spans.
+#[derive(Clone, Default)]
+struct Spans(Arc<Mutex<Vec<&'static str>>>);
+
+impl<S: Subscriber> Layer<S> for Spans {
+    fn on_new_span(&self, span: &Attributes<'_>, _: &Id, _: Context<'_, S>) {
+        self.0.lock().expect("nobody panicked").push(span.metadata().name());
+    }
+}
+
+#[test]
+fn calls_of_the_api_are_traced_and_not_in_lines() {
+    let (lines, spans) = (Lines::default(), Spans::default());
+    let writer = lines.clone();
+    let logs = Logs { level: "info".to_owned(), format: LogFormat::Text };
+    let subscriber = subscriber(&logs, Some(spans.clone()), move || writer.clone(), false);
+    tracing::subscriber::with_default(subscriber.expect("a subscriber"), || {
+        let _in_reconcile = info_span!("reconcile").entered();
+        debug_span!(target: "kube_client::client::builder", "HTTP").in_scope(|| info!("called"));
+        debug_span!("details").in_scope(|| ());
+    });
+    assert_eq!(*spans.0.lock().expect("nobody panicked"), ["reconcile", "HTTP"]);
+    let text = String::from_utf8(lines.0.lock().expect("nobody panicked").clone()).expect("text");
+    assert!(text.contains("reconcile: ") && !text.contains("HTTP"), "{text}");
 }
 
 #[test]
