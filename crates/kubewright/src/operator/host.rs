@@ -3,7 +3,7 @@
 //!
 //! Servers take their places first, so that what is taken is told at once. Caches fill before
 //! anybody leads, and stay warm when the lead is lost. At the end the controllers go first, then
-//! the caches, then the servers.
+//! the caches, then the servers; what has not ended after the time that settings give is given up.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -11,13 +11,16 @@ use std::time::Duration;
 
 use kube::Client;
 use prometheus_client::registry::Registry;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::{Operator, run_parts, warm};
+use crate::backoff::Backoff;
 use crate::cache::Cache;
 use crate::certificate::{self, Current, Directory, SelfMade, Targets, Wanted};
+use crate::chain::chain;
 use crate::clock::Clock;
 use crate::controller::{Part, Surroundings};
 use crate::coordination::{Asked, Coordination};
@@ -29,11 +32,11 @@ use crate::operator::report::{Controllers, caches};
 use crate::serve::debug::Page;
 use crate::serve::metrics::Pages;
 use crate::serve::probes::Probes;
-use crate::serve::{Access, Bind, BindError, Listener, Process};
+use crate::serve::{Access, Bind, BindError, Check, Listener, Process};
 use crate::settings::Settings;
 use crate::shard::Ring;
 use crate::webhook::{
-    self, InstallError, LocalError, Purpose, Registration, Server, Webhooks, install,
+    self, InstallError, LocalError, Place, Purpose, Registration, Server, Trust, Webhooks, install,
 };
 
 /// Where an operator is run, and how.
@@ -145,51 +148,60 @@ impl Operator {
         let asked = Asked { leader: wanted.wanted, shards: settings.sharded };
         let coordination = coordination.under(asked, surrounding == Surrounding::Pod);
         info!(operator = name, ?coordination, "running");
-        let working = async {
-            let terms =
-                Terms::new(wanted.lease_duration, wanted.renew_deadline, wanted.retry_period)?;
-            let place = wanted.namespace.as_deref().unwrap_or(&home);
-            let lease = wanted.name.as_deref().unwrap_or(&name);
-            let (identity, around) = (election::identity(), &around);
-            match coordination {
-                Coordination::None => {
-                    run_parts(&parts, around, &shutdown).await;
-                    return Ok(());
+        // All of it has the same time to end, whether it is told to or ends by itself.
+        let ending = shutdown.child_token();
+        let serving = async {
+            let working = async {
+                let terms =
+                    Terms::new(wanted.lease_duration, wanted.renew_deadline, wanted.retry_period)?;
+                let place = wanted.namespace.as_deref().unwrap_or(&home);
+                let lease = wanted.name.as_deref().unwrap_or(&name);
+                let (identity, around) = (election::identity(), &around);
+                match coordination {
+                    Coordination::None => {
+                        run_parts(&parts, around, &shutdown).await;
+                        return Ok(());
+                    }
+                    Coordination::Shards => {
+                        let joined =
+                            Ring::join_with(client.clone(), place, lease, &identity, clock, terms);
+                        let (ring, member) = joined;
+                        let around = Surroundings { ring: Some(ring), ..around.clone() };
+                        tokio::join!(
+                            member.run(shutdown.clone()),
+                            run_parts(&parts, &around, &shutdown),
+                        );
+                        return Ok(());
+                    }
+                    Coordination::Leader => {}
                 }
-                Coordination::Shards => {
-                    let joined =
-                        Ring::join_with(client.clone(), place, lease, &identity, clock, terms);
-                    let (ring, member) = joined;
-                    let around = Surroundings { ring: Some(ring), ..around.clone() };
-                    tokio::join!(
-                        member.run(shutdown.clone()),
-                        run_parts(&parts, &around, &shutdown),
-                    );
-                    return Ok(());
-                }
-                Coordination::Leader => {}
-            }
-            let election = Election::new(client.clone(), place, lease, &identity, clock.clone())
-                .terms(terms)
-                .metrics(election_metrics);
-            let led = election.run(shutdown.clone(), |leadership| {
-                let around = Surroundings { client: leadership.client().clone(), ..around.clone() };
-                let (parts, lost) = (Arc::clone(&parts), leadership.lost());
-                async move {
-                    run_parts(&parts, &around, &lost).await;
-                    Ok::<(), Infallible>(())
-                }
-            });
-            led.await.unwrap_or_else(|never| match never {});
-            Ok::<(), ServeError>(())
+                let election =
+                    Election::new(client.clone(), place, lease, &identity, clock.clone())
+                        .terms(terms)
+                        .metrics(election_metrics);
+                let led = election.run(shutdown.clone(), |leadership| {
+                    let around =
+                        Surroundings { client: leadership.client().clone(), ..around.clone() };
+                    let (parts, lost) = (Arc::clone(&parts), leadership.lost());
+                    async move {
+                        run_parts(&parts, &around, &lost).await;
+                        Ok::<(), Infallible>(())
+                    }
+                });
+                led.await.unwrap_or_else(|never| match never {});
+                Ok::<(), ServeError>(())
+            };
+            let worked = working.await;
+            ending.cancel();
+            // Caches and events end when nobody has a handle on them.
+            drop((warm, around));
+            while tasks.join_next().await.is_some() {}
+            servers.stop.cancel();
+            while servers.tasks.join_next().await.is_some() {}
+            worked
         };
-        let worked = ended_in_time(working, &shutdown, settings.graceful_shutdown).await;
-        // Caches and events end when nobody has a handle on them.
-        drop((warm, around));
-        while tasks.join_next().await.is_some() {}
-        servers.stop.cancel();
-        while servers.tasks.join_next().await.is_some() {}
-        worked.unwrap_or(Ok(()))
+        let served = ended_in_time(serving, &ending, settings.graceful_shutdown).await;
+        served.unwrap_or(Ok(()))
     }
 }
 
@@ -217,7 +229,20 @@ impl Servers {
         if surrounding == Surrounding::Beside && settings.webhooks.certificates.is_none() {
             let local = Server::local(Arc::clone(&webhooks), metrics, clock.now()).await?;
             let (server, place, trust) = local;
-            install(client, name, webhooks.registrations(), &place, &trust).await?;
+            let told = install(client, name, webhooks.registrations(), &place, &trust).await;
+            match told {
+                Err(error) if error.is_missing() => {
+                    let (client, name) = (client.clone(), name.to_owned());
+                    let (tell, told) = watch::channel(Some(warned(&error)));
+                    self.probes.readiness.add("webhooks-installed", installed(told));
+                    let telling = install_later(client, name, webhooks, place, trust, tell);
+                    let stop = self.stop.clone();
+                    self.tasks.spawn(async move {
+                        stop.run_until_cancelled(telling).await;
+                    });
+                }
+                told => told?,
+            }
             self.probes.readiness.add("webhooks", server.check());
             self.tasks.spawn(server.run(self.stop.clone()));
             return Ok(());
@@ -290,6 +315,48 @@ impl Servers {
         self.tasks.spawn(pages.run(listener.secured(current), stop));
         Ok(())
     }
+}
+
+/// Tells the cluster of webhooks until it takes it, and says by `tell` what it lacks until then: a
+/// definition whose objects are converted may come later than its operator.
+async fn install_later(
+    client: Client,
+    name: String,
+    webhooks: Arc<Webhooks>,
+    place: Place,
+    trust: Trust,
+    tell: watch::Sender<Option<String>>,
+) {
+    let mut backoff = Backoff::default();
+    loop {
+        backoff.wait().await;
+        match install(&client, &name, webhooks.registrations(), &place, &trust).await {
+            Ok(()) => {
+                info!("the cluster knows where webhooks are");
+                tell.send_replace(None);
+                return;
+            }
+            Err(error) => tell.send_replace(Some(warned(&error))),
+        };
+    }
+}
+
+/// Why the cluster does not know where webhooks are, which is told.
+fn warned(error: &InstallError) -> String {
+    let why = chain(error);
+    warn!(error = why, "the cluster does not know where webhooks are");
+    why
+}
+
+/// Whether the cluster knows where webhooks are.
+fn installed(lacking: watch::Receiver<Option<String>>) -> Check {
+    Check::new(move || {
+        let verdict = match &*lacking.borrow() {
+            Some(why) => Err(why.clone()),
+            None => Ok(()),
+        };
+        async move { verdict }
+    })
 }
 
 /// The objects by which the server knows an operator's webhooks.

@@ -24,6 +24,13 @@ pub struct InstallError {
     source: kube::Error,
 }
 
+impl InstallError {
+    /// Whether a definition is not there, or not yet.
+    pub fn is_missing(&self) -> bool {
+        matches!(&self.source, kube::Error::Api(status) if status.code == 404)
+    }
+}
+
 /// Has a server call these webhooks of an operator: applies configurations under the names that its
 /// manifests have, and sets the conversion of the definitions, which must be there.
 ///

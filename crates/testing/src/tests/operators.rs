@@ -14,13 +14,18 @@ use kube::{CustomResource, CustomResourceExt as _};
 use kubewright::access::Access;
 use kubewright::condition::Conditions as _;
 use kubewright::informer::{Change, Informer, Scope, Source};
+use kubewright::operator::{Host, Surrounding};
+use kubewright::serve::Bind;
+use kubewright::settings::Settings;
 use kubewright::{Action, Context, Controller, Error, Event, ObjectKey, Operator, Reconciler};
+use prometheus_client::registry::Registry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::{Cluster, Running};
 
@@ -218,6 +223,40 @@ async fn who_waits_in_vain_is_told_what_controllers_did_last() {
     let site = Site::start().await;
     site.greet("nobody").await;
     site.ready().await;
+}
+
+/// Controllers had so long to end, and then whoever wrote events and answered requests had as long
+/// as they liked.
+#[tokio::test(start_paused = true)]
+async fn an_operator_ends_in_time_whatever_keeps_it() {
+    let site = Site::empty().await;
+    let definition = serde_json::to_value(Greeting::crd()).expect("a definition");
+    site.cluster.apply(&definition).await;
+    site.cluster.served("greetings.example.com").await;
+    let is_event = |request: &http::request::Parts| request.uri.path().ends_with("/events");
+    site.cluster.faults().delay(Duration::from_secs(3600), usize::MAX, is_event);
+    let mut settings = Settings::default();
+    settings.leader_election.wanted = Some(false);
+    settings.metrics.bind = Bind::Nowhere;
+    settings.probes = Bind::Nowhere;
+    let host = Host {
+        client: site.cluster.client(),
+        clock: site.cluster.clock(),
+        settings,
+        namespace: "default".to_owned(),
+        surrounding: Surrounding::Pod,
+        registry: Registry::default(),
+    };
+    let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
+    tasks.spawn(site.operator().serve(host, shutdown.clone()));
+    site.greet("nobody").await;
+    site.until(|greeting| greeting.is_some_and(|it| condition(it, "False"))).await;
+    let begun = Instant::now();
+    shutdown.cancel();
+    let ended = tasks.join_next().await.expect("it ends").expect("it does not panic");
+    ended.expect("it could be run");
+    assert_eq!(begun.elapsed().as_secs(), 30);
+    site.end().await;
 }
 
 /// Labels what it greets, and says so.

@@ -273,6 +273,39 @@ async fn a_custom_resource_is_read_and_written_in_both_its_versions() {
     cluster.shutdown().await;
 }
 
+/// A program that was started before its definition ended at once.
+#[tokio::test]
+async fn an_operator_waits_for_the_definition_whose_objects_it_converts() {
+    let cluster = Cluster::start().await;
+    let conversion = Conversion::hub::<Pet>().spoke::<alpha::Pet>();
+    let operator = Operator::new("zoo").converting(conversion).without_leader();
+    let mut settings = Settings::default();
+    settings.metrics.bind = Bind::Nowhere;
+    settings.probes = Bind::Nowhere;
+    let host = Host {
+        client: cluster.client(),
+        clock: cluster.clock(),
+        settings,
+        namespace: "default".to_owned(),
+        surrounding: Surrounding::Beside,
+        registry: Registry::default(),
+    };
+    let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
+    tasks.spawn(operator.serve(host, shutdown.clone()));
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    assert!(tasks.try_join_next().is_none(), "it waits");
+    define(&cluster.client()).await;
+    let is_converted = |it: Option<&CustomResourceDefinition>| {
+        let conversion = it.and_then(|it| it.spec.conversion.as_ref());
+        conversion.is_some_and(|conversion| conversion.strategy == "Webhook")
+    };
+    cluster.eventually(None, "pets.zoo.example.com", is_converted).await;
+    shutdown.cancel();
+    let ended = tasks.join_next().await.expect("it ends").expect("it does not panic");
+    ended.expect("it could be run");
+    cluster.shutdown().await;
+}
+
 #[tokio::test]
 async fn an_operator_of_webhooks_alone_serves_until_it_is_stopped() {
     let cluster = Cluster::start().await;
