@@ -38,6 +38,8 @@ use crate::crd;
 use crate::event::Recorder;
 use crate::manifest::{Package, Watched};
 use crate::metrics::Metrics;
+use crate::serve::Check;
+use crate::serve::probes::Probes;
 use crate::settings::Layer;
 use crate::webhook::{Conversion, Place, Purpose, Registration, Trust, Webhook, Webhooks};
 
@@ -56,7 +58,12 @@ pub struct Operator {
     namespaces: BTreeSet<String>,
     coordination: Coordination,
     keeps_objects: bool,
+    probes: Probes,
+    registers: Vec<Box<Register>>,
 }
+
+/// Says what else is counted.
+type Register = dyn FnOnce(&mut Registry) + Send + Sync;
 
 impl Operator {
     /// An operator that does nothing yet. All that installs it is called after its name.
@@ -70,6 +77,8 @@ impl Operator {
             namespaces: BTreeSet::new(),
             coordination: Coordination::Leader,
             keeps_objects: false,
+            probes: Probes::default(),
+            registers: Vec::new(),
         }
     }
 
@@ -151,6 +160,28 @@ impl Operator {
     /// somebody looks; what was looked at lately is shared either way.
     pub fn keeping_objects(self) -> Self {
         Operator { keeps_objects: true, ..self }
+    }
+
+    /// Is ready only while this is so as well: `/readyz/<name>` says why not.
+    pub fn ready_when(mut self, name: &str, check: Check) -> Self {
+        self.probes.readiness.add(name, check);
+        self
+    }
+
+    /// Is healthy only while this is so. What is not healthy is restarted, so it should be something
+    /// that only a restart can mend.
+    pub fn healthy_when(mut self, name: &str, check: Check) -> Self {
+        self.probes.health.add(name, check);
+        self
+    }
+
+    /// Tells of other metrics as well, where it tells of its own.
+    pub fn counting(
+        mut self,
+        register: impl FnOnce(&mut Registry) + Send + Sync + 'static,
+    ) -> Self {
+        self.registers.push(Box::new(register));
+        self
     }
 
     pub fn name(&self) -> &str {

@@ -17,6 +17,9 @@
 //! assert!(matters.holds(&old, &new));
 //! ```
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use kube::Resource;
@@ -43,6 +46,12 @@ pub fn labels<K: Resource + 'static>() -> Predicate<K> {
 
 pub fn annotations<K: Resource + 'static>() -> Predicate<K> {
     Predicate::new(|old: &K, new: &K| old.meta().annotations != new.meta().annotations)
+}
+
+/// The version. It stays the same when everything is listed again, or a resync has an object looked
+/// at; of other changes all matter.
+pub fn resource_version<K: Resource + 'static>() -> Predicate<K> {
+    Predicate::new(|old: &K, new: &K| old.meta().resource_version != new.meta().resource_version)
 }
 
 impl<K: 'static> Predicate<K> {

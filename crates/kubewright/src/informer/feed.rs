@@ -111,6 +111,8 @@ impl<K: Object> Source<K> {
 enum Over {
     /// As all are at some time.
     Ended,
+    /// In the middle of it.
+    Broken,
     /// What it was to go on from is too long ago.
     Expired,
     /// The server does not stream what there is.
@@ -143,10 +145,15 @@ async fn follow_one<K: Object>(source: &Source<K>, path: &str, sink: Sink<'_, K>
             }
         }
         let begun = Instant::now();
-        match watch(source, path, sink, &mut version).await {
+        let over = watch(source, path, sink, &mut version).await;
+        if matches!(over, Over::Broken | Over::Expired) {
+            sink.failed();
+        }
+        let is_short = begun.elapsed() < Duration::from_secs(1);
+        match over {
             // A server that ends every watch at once is not asked in a tight circle.
-            Over::Ended if begun.elapsed() < Duration::from_secs(1) => backoff.wait().await,
-            Over::Ended => backoff.reset(),
+            Over::Ended | Over::Broken if is_short => backoff.wait().await,
+            Over::Ended | Over::Broken => backoff.reset(),
             Over::Expired => {
                 version = None;
                 backoff.wait().await;
@@ -243,16 +250,17 @@ async fn watch<K: Object>(
     loop {
         line.clear();
         match tokio::time::timeout_at(deadline, lines.read_until(b'\n', &mut line)).await {
-            Ok(Ok(0)) | Err(_) => return Over::Ended,
+            Ok(Ok(0)) => return Over::Ended,
+            Err(_) => return Over::Broken,
             Ok(Ok(_)) => {}
             Ok(Err(error)) => {
                 debug!(kind = source.kind, %error, "a watch broke off");
-                return Over::Ended;
+                return Over::Broken;
             }
         }
         let Ok(Line { event, object }) = serde_json::from_slice(&line) else {
             // Cut off in the middle.
-            return Over::Ended;
+            return Over::Broken;
         };
         let object = object.get();
         match (&*event, &mut initial) {

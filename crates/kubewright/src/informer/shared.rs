@@ -364,6 +364,15 @@ impl<K: Object> Sink<'_, K> {
         });
     }
 
+    /// Takes note of a failure that leaves it as it is: it is taken up at once.
+    pub(super) fn failed(&self) {
+        self.shared.progress.send_if_modified(|progress| {
+            progress.feed_mut(self.number).failures += 1;
+            // Nobody waits for that.
+            false
+        });
+    }
+
     /// A version has been seen, and all before it.
     pub(super) fn passed(&self, version: &str) {
         let Ok(version) = version.parse::<u64>() else { return };

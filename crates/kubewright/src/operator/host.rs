@@ -92,18 +92,25 @@ impl Operator {
     /// # Errors
     /// If it cannot begin. What goes wrong later is told in logs, readiness and metrics.
     pub async fn serve(self, host: Host, shutdown: CancellationToken) -> Result<(), ServeError> {
-        let Operator { name, parts, webhooks, mut namespaces, coordination, keeps_objects, .. } =
-            self;
+        let Operator {
+            name,
+            parts,
+            webhooks,
+            mut namespaces,
+            coordination,
+            keeps_objects,
+            probes,
+            registers,
+            definitions: _,
+            samples: _,
+        } = self;
         let Host { client, clock, settings, namespace: home, surrounding, mut registry } = host;
         // What it was told when it was started counts, not what it was built for.
         if !settings.namespaces.is_empty() {
             namespaces = settings.namespaces.iter().cloned().collect();
         }
-        let mut servers = Servers {
-            tasks: JoinSet::new(),
-            stop: CancellationToken::new(),
-            probes: Probes::default(),
-        };
+        registers.into_iter().for_each(|register| register(&mut registry));
+        let mut servers = Servers { tasks: JoinSet::new(), stop: CancellationToken::new(), probes };
         let parts: Arc<[Box<dyn Part>]> = parts.into();
         let certificates = Arc::new(certificate::Metrics::new(&mut registry));
         if !webhooks.is_empty() && settings.webhooks.bind != Bind::Nowhere {

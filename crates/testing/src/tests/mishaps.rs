@@ -9,9 +9,10 @@ use kube::api::{Api, DeleteParams, PostParams};
 use kube::{Client, CustomResource, CustomResourceExt as _};
 use kubewright::manifest::{Package, Part};
 use kubewright::operator::{Host, ServeError, Surrounding};
-use kubewright::serve::Bind;
+use kubewright::serve::{Bind, Check};
 use kubewright::settings::Settings;
 use kubewright::{Action, Clock, Context, Controller, Error, Operator, Reconciler};
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -279,7 +280,16 @@ async fn whatever_happens_to_one_controller_is_told_and_the_others_go_on() {
 #[tokio::test]
 async fn an_operator_with_the_rights_of_its_manifests_is_ready_once_its_definition_is_there() {
     let comets = Controller::<Comet, _>::new("comets", Astronomer);
-    let site = Observatory::open(2, Operator::new("observatory").controller(comets)).await;
+    let nights = Counter::<u64>::default();
+    let counted = nights.clone();
+    let operator = Operator::new("observatory")
+        .controller(comets)
+        .counting(move |registry| registry.register("nights", "How many nights", counted))
+        .ready_when("sky", Check::new(|| async { Ok(()) }));
+    let site = Observatory::open(2, operator).await;
+    nights.inc();
+    site.counts(&["nights_total 1"]).await;
+    site.says(site.probes, "/readyz/sky", &["200 OK"]).await;
     let missing = "Comet.example.com: is not served";
     site.says(site.probes, "/readyz/caches", &["500 ", missing]).await;
     site.comet_comes().await;
