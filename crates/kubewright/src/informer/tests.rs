@@ -137,6 +137,24 @@ async fn a_reader_can_wait_for_what_it_wrote() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_reader_can_wait_until_what_it_deleted_is_gone() {
+    let (shared, key) = (shared(), || ObjectKey::new(Some("ns"), "a"));
+    shared.sink(0).replace(listed([config_map("a", "1", 1)]), "5");
+    shared.expect_gone(key(), "1");
+    let begun = tokio::time::Instant::now();
+    tokio::join!(shared.fresh(Duration::from_secs(10)), async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        shared.sink(0).deleted(&key(), "6");
+    });
+    assert_eq!(begun.elapsed(), Duration::from_secs(2));
+    // Another one of the same name is not what was deleted.
+    shared.expect_gone(key(), "1");
+    shared.sink(0).applied(config_map("a", "2", 7));
+    shared.fresh(Duration::from_secs(10)).await;
+    assert_eq!(begun.elapsed(), Duration::from_secs(2));
+}
+
+#[tokio::test(start_paused = true)]
 async fn each_of_several_namespaces_is_known_by_itself() {
     let namespaces = BTreeSet::from(["lab".to_owned(), "shop".to_owned()]);
     let shared = Shared::new(opener(), &namespaces);

@@ -8,11 +8,15 @@ use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kubewright::informer::{Change, Informer, Object, Scope, Source};
+use kubewright::metrics::Metrics;
 use kubewright::predicate::Predicate;
 use kubewright::{Action, ControlLoop, Error, ObjectKey, Request, predicate};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Cluster;
@@ -189,6 +193,44 @@ async fn changes_that_do_not_matter_are_passed_over_and_deletions_never() {
     config_maps(&cluster).delete("a", &DeleteParams::default()).await.expect("deleted");
     assert_eq!(site.next().await, "a is gone");
     site.end().await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconcile_that_takes_too_long_is_counted_and_tried_again() {
+    let cluster = Cluster::start().await;
+    create(&cluster, "a").await;
+    let mut tasks = JoinSet::new();
+    let informer = informer::<ConfigMap>(&cluster, &mut tasks);
+    let mut registry = Registry::default();
+    let metrics = Arc::new(Metrics::new(&mut registry));
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let shutdown = CancellationToken::new();
+    let control = ControlLoop::new("test", &informer).deadline(Duration::from_secs(5));
+    let running =
+        control.metrics(&metrics).run(shutdown.clone(), move |request: Request<ConfigMap>| {
+            let tell = tell.clone();
+            async move {
+                let _ = tell.send(request.failures);
+                if request.failures < 2 {
+                    std::future::pending::<()>().await;
+                }
+                Ok(Action::Done)
+            }
+        });
+    tasks.spawn(async move { running.await.expect("its informers are ready") });
+    let begun = Instant::now();
+    for failures in 0..3 {
+        assert_eq!(told.recv().await, Some(failures));
+    }
+    assert_eq!(begun.elapsed().as_secs(), 10);
+    let mut counted = String::new();
+    encode(&mut counted, &registry).expect("a text");
+    let line = r#"controller_runtime_reconcile_timeouts_total{controller="test"} 2"#;
+    assert!(counted.lines().any(|counted| counted == line), "{counted}");
+    shutdown.cancel();
+    drop(informer);
+    while tasks.join_next().await.is_some() {}
     cluster.shutdown().await;
 }
 

@@ -1,19 +1,22 @@
 //! Informers, and what they know when the server makes their life hard.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Resource;
 use kube::api::{Api, DeleteParams, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use kubewright::ObjectKey;
 use kubewright::informer::{Change, Informer, NotReady, Scope, Source, State};
+use kubewright::{Cache, ObjectKey};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::Cluster;
 
@@ -165,6 +168,58 @@ async fn a_kind_that_comes_later_is_followed_from_then_on() {
     definitions.create(&PostParams::default(), &object).await.expect("defined");
     informer.synced(PATIENCE).await.expect("it looks again by itself");
     assert_eq!(informer.state(), State::Live);
+    cluster.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_of_texts_tells_what_one_of_objects_tells() {
+    let cluster = Cluster::start().await;
+    for name in ["a", "b"] {
+        create(&cluster, name).await;
+    }
+    let (mut tasks, mut told) = (JoinSet::new(), Vec::new());
+    for is_text in [false, true] {
+        let (cache, run) = match is_text {
+            true => {
+                let (cache, run) = Cache::of_texts(cluster.client());
+                (cache, run.boxed())
+            }
+            false => {
+                let (cache, run) = Cache::new(cluster.client());
+                (cache, run.boxed())
+            }
+        };
+        tasks.spawn(run);
+        let informer = cache.informer::<ConfigMap>(&Scope::within(["default"]));
+        let another = cache.informer::<ConfigMap>(&Scope::within(["default"]));
+        informer.synced(PATIENCE).await.expect("synced");
+        assert_eq!(cache.report().len(), 1, "they share one watch");
+        change(&cluster, &another, "a", &format!("text: {is_text}")).await;
+        change(&cluster, &another, "a", "the same").await;
+        let maps = informer.list().expect("it is ready").into_iter();
+        let maps = maps.filter(|map| map.metadata.name.as_deref() != Some("kube-root-ca.crt"));
+        let without_version = |map: Arc<ConfigMap>| {
+            let mut map = ConfigMap::clone(&map);
+            map.metadata.resource_version = None;
+            map
+        };
+        told.push(maps.map(without_version).collect::<Vec<_>>());
+    }
+    assert_eq!(told[0], told[1]);
+    assert!(told[0].iter().all(|map| map.metadata.managed_fields.is_none()));
+    cluster.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_delayed_arrives_later_and_the_next_at_once() {
+    let cluster = Cluster::start().await;
+    let is_ours = |request: &http::request::Parts| request.uri.path().ends_with("/configmaps");
+    cluster.faults().delay(Duration::from_secs(10), 1, is_ours);
+    let begun = Instant::now();
+    create(&cluster, "late").await;
+    assert_eq!(begun.elapsed().as_secs(), 10);
+    create(&cluster, "soon").await;
+    assert_eq!(begun.elapsed().as_secs(), 10);
     cluster.shutdown().await;
 }
 

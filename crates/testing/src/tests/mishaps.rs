@@ -257,6 +257,10 @@ async fn whatever_happens_to_one_controller_is_told_and_the_others_go_on() {
     ])
     .await;
     site.goes_on("one").await;
+    let [idle, live] = ["state is not served", "state live"];
+    let done = ["key default/one", "ended Success", "causes watch ConfigMap default/one@"];
+    let page = ["name maps", "running true", "kind Comet.example.com", idle, live];
+    site.says(site.metrics, "/debug/controllers", &[&page[..], &done[..]].concat()).await;
 
     // A panic is counted, and tried again.
     site.create::<ConfigMap>("black-hole").await;

@@ -186,6 +186,35 @@ async fn what_is_edited_and_what_is_tampered_with_is_brought_about_again() {
     site.end().await;
 }
 
+/// What an operator does with one greeting, from its beginning to its end.
+async fn life(adapt: impl FnOnce(Operator) -> Operator) -> (u32, Option<String>, u32) {
+    let mut site = Site::empty().await;
+    let operator = adapt(site.operator().kind::<Greeting>());
+    site.running = Some(site.cluster.run(operator).await);
+    site.greet("Ada").await;
+    let reason = site.ready().await.status.clone().map(|it| it.conditions[0].reason.clone());
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let reconciles = site.greeter.reconciles.load(Ordering::SeqCst);
+    let patch = Patch::Merge(json!({"spec": {"name": "Grace"}}));
+    site.greetings().patch("first", &PatchParams::default(), &patch).await.expect("edited");
+    site.says("Hello, Grace!").await;
+    let patch = Patch::Merge(json!({"data": {"text": "nonsense"}}));
+    site.config_maps().patch("first", &PatchParams::default(), &patch).await.expect("tampered");
+    site.says("Hello, Grace!").await;
+    site.greetings().delete("first", &DeleteParams::default()).await.expect("deleted");
+    site.until(|greeting| greeting.is_none()).await;
+    let cleanups = site.greeter.cleanups.load(Ordering::SeqCst);
+    site.end().await;
+    (reconciles, reason, cleanups)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_does_the_same_however_its_cache_keeps_objects() {
+    let expected = (2, Some("Greeted".to_owned()), 2);
+    assert_eq!(life(|operator| operator).await, expected);
+    assert_eq!(life(Operator::keeping_objects).await, expected);
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_object_goes_when_its_cleanup_is_done() {
     let site = Site::start().await;
@@ -455,6 +484,20 @@ async fn told_of(
     first.sort();
     assert_eq!(first, ["a", "b"]);
     (site, told)
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_is_looked_at_again_now_and_then() {
+    let (site, mut told) = told_of(|it| it.resync(Duration::from_secs(100))).await;
+    for _ in 0..3 {
+        let begun = Instant::now();
+        let mut again = [told.recv().await.expect("one"), told.recv().await.expect("another")];
+        again.sort();
+        assert_eq!(again, ["a", "b"]);
+        let passed = begun.elapsed().as_secs();
+        assert!((89..=110).contains(&passed), "it took {passed} seconds");
+    }
+    site.end().await;
 }
 
 #[tokio::test(start_paused = true)]
