@@ -63,7 +63,11 @@ struct Figures {
     resident: f64,
     peak: f64,
     per_second: f64,
+    /// Of all that the process has used from its start: libraries tell at different moments that
+    /// they are synced, and one may do later what another has done before.
     per_processor_second: f64,
+    /// Of what it has used since it was synced.
+    per_processor_second_synced: f64,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<()> {
@@ -139,16 +143,18 @@ async fn measure(
     let mut writes = Writes::watch(&site).await?;
     let mut program = start(dir.path())?;
     program.hear("synced").await?;
-    let (begun, used) = (Instant::now(), program.processor_time()?);
+    let (begun, used_before) = (Instant::now(), program.processor_time()?);
     writes.wait_for(reconciled).await?;
-    let (elapsed, used) = (begun.elapsed(), program.processor_time()? - used);
+    let (elapsed, used) = (begun.elapsed(), program.processor_time()?);
+    let per = |time: Duration| reconciled as f64 / time.as_secs_f64();
     Ok(Figures {
         synced: synced.as_secs_f64(),
         synced_processor: processor.as_secs_f64(),
         resident,
         peak,
-        per_second: reconciled as f64 / elapsed.as_secs_f64(),
-        per_processor_second: reconciled as f64 / used.as_secs_f64(),
+        per_second: per(elapsed),
+        per_processor_second: per(used),
+        per_processor_second_synced: per(used - used_before),
     })
 }
 
@@ -231,7 +237,8 @@ fn rows(arguments: &Arguments) -> Vec<Row> {
     let megabytes: fn(f64) -> String = |bytes| format!("{:.0} MB", bytes / 1e6);
     vec![
         row("reconciles per CPU second".into(), |f| f.per_processor_second, count, true, "≥ 3×"),
-        row("reconciles per second".into(), |f| f.per_second, count, true, ""),
+        row("once synced".into(), |f| f.per_processor_second_synced, count, true, ""),
+        row("reconciles per second, once synced".into(), |f| f.per_second, count, true, ""),
         row(format!("memory with {cached} objects"), |f| f.resident, megabytes, false, "≥ 4×"),
         row("its peak".into(), |f| f.peak, megabytes, false, ""),
         row(format!("start to {cached} synced"), |f| f.synced, seconds, false, ""),

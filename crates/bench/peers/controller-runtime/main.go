@@ -74,8 +74,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if widget.Status.Round == widget.Spec.Round {
 		return ctrl.Result{}, nil
 	}
+	// What has changed is sent, as its peers do.
+	before := client.MergeFrom(widget.DeepCopyObject().(*Widget))
 	widget.Status.Round = widget.Spec.Round
-	return ctrl.Result{}, r.Status().Update(ctx, &widget)
+	return ctrl.Result{}, r.Status().Patch(ctx, &widget, before)
 }
 
 func main() {
