@@ -1,26 +1,25 @@
-//! Probes over the network, and by commands: whether a container is well.
+//! Probes over the network, and by commands: whether a container is well. Hooks over HTTP are asked
+//! the same way.
 
+mod question;
 #[cfg(test)]
 mod tests;
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, header};
-use http_body_util::{BodyExt as _, Empty, Limited};
-use hyper_util::rt::TokioIo;
 use k8s_openapi::api::core::v1::{Container, GRPCAction, HTTPGetAction, Probe};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
 use crate::pod::pause;
-use crate::runtime::{Health, Runtime, Target};
+use crate::runtime::{Health, Runtime, RuntimeError, Target};
 
-/// How much of an answer is read.
-const BODY_BYTES_MAX: usize = 10 * 1024;
+use self::question::{Answer, Unanswered};
+
 const AGENT: &str = "kube-probe/1.36";
+const HOOK_AGENT: &str = "kube-lifecycle/1.36";
 /// Between two tries to reach a server for calls, as Go's library waits at first.
 const RECONNECT: Duration = Duration::from_secs(1);
 
@@ -37,7 +36,7 @@ pub(crate) async fn run(runtime: &dyn Runtime, target: &Target, probe: &Probe) -
             return Health::Unknown("the pod has no address".to_owned());
         };
         if let Some(get) = &probe.http_get {
-            return by_http(runtime, address, &target.container, get).await;
+            return by_http(runtime, target, get).await;
         }
         if let Some(tcp) = &probe.tcp_socket {
             let host = tcp.host.as_deref().filter(|host| !host.is_empty());
@@ -78,95 +77,47 @@ async fn by_command(
     command: &[String],
     timeout: Duration,
 ) -> Health {
-    match runtime.ask(&target.id, command, Some(timeout)).await {
+    told(runtime.ask(&target.id, command, Some(timeout)).await)
+}
+
+/// What the end of a command says about its container.
+fn told(asked: Result<(i32, Vec<u8>), RuntimeError>) -> Health {
+    match asked {
         Ok((0, _)) => Health::Well,
         Ok((_, said)) => Health::Ill(String::from_utf8_lossy(&said).into_owned()),
         Err(error) => Health::Unknown(error.to_string()),
     }
 }
 
-async fn by_http(
-    runtime: &dyn Runtime,
-    address: IpAddr,
-    container: &Container,
-    get: &HTTPGetAction,
-) -> Health {
-    let Some(port) = port(&get.port, container) else {
-        return Health::Unknown(no_port(&get.port));
-    };
-    let named = get.host.as_deref().filter(|host| !host.is_empty());
-    let host = named.map_or_else(|| address.to_string(), str::to_owned);
-    let path = get.path.as_deref().unwrap_or("/");
-    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-    let is_tls = get.scheme.as_deref() == Some("HTTPS");
-    let place = format!("{host}:{port}");
-    let mut request = Request::get(&path)
-        .header(header::USER_AGENT, AGENT)
-        .header(header::ACCEPT, "*/*")
-        .header(header::CONNECTION, "close");
-    let mut addressed = place.clone();
-    for own in get.http_headers.iter().flatten() {
-        match own.name.eq_ignore_ascii_case("host") {
-            true => addressed.clone_from(&own.value),
-            false => request = request.header(&own.name, &own.value),
-        }
-    }
-    let request = match request.header(header::HOST, addressed).body(Empty::<Bytes>::new()) {
-        Ok(request) => request,
-        Err(error) => return Health::Unknown(error.to_string()),
-    };
-    let connected = match named {
-        Some(host) => TcpStream::connect((host, port)).await,
-        None => TcpStream::connect(runtime.reach(SocketAddr::new(address, port))).await,
-    };
-    let stream = match connected {
-        Ok(stream) => stream,
-        Err(error) => {
-            let scheme = if is_tls { "https" } else { "http" };
-            let why = dial(&place, &error);
-            return Health::Ill(format!("Get \"{scheme}://{place}{path}\": {why}"));
-        }
-    };
-    let answered = match is_tls {
-        false => answer(stream, request).await,
-        true => match crate::tls::anyone(&host, stream).await {
-            Ok(stream) => answer(stream, request).await,
-            Err(error) => Err(error.to_string()),
-        },
-    };
-    match answered {
-        Ok((200..300, _)) => Health::Well,
-        Ok((300..400, body)) => {
+async fn by_http(runtime: &dyn Runtime, target: &Target, get: &HTTPGetAction) -> Health {
+    match question::ask(runtime, target, get, AGENT).await {
+        Ok(Answer { status: 200..300, .. }) => Health::Well,
+        Ok(Answer { status: 300..400, body, .. }) => {
             Health::Warned(format!("Probe terminated redirects, Response body: {body}"))
         }
-        Ok((status, _)) => Health::Ill(format!("HTTP probe failed with statuscode: {status}")),
-        Err(why) => Health::Ill(why),
+        Ok(Answer { status, .. }) => {
+            Health::Ill(format!("HTTP probe failed with statuscode: {status}"))
+        }
+        Err(Unanswered::Impossible(why)) => Health::Unknown(why),
+        Err(Unanswered::Failed(why)) => Health::Ill(why),
     }
 }
 
-/// The status and the beginning of the body of an answer.
-async fn answer(
-    stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
-    request: Request<Empty<Bytes>>,
-) -> Result<(u16, String), String> {
-    let text = |error: hyper::Error| error.to_string();
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(text)?;
-    let asking = async {
-        let response = sender.send_request(request).await.map_err(text)?;
-        let status = response.status().as_u16();
-        // What is longer is cut off, which is no fault.
-        let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
-        let body = body.map(|body| body.to_bytes()).unwrap_or_default();
-        Ok((status, String::from_utf8_lossy(&body).into_owned()))
-    };
-    let driving = async {
-        let _ = connection.await;
-        std::future::pending::<()>().await
-    };
-    tokio::select! {
-        answered = asking => answered,
-        () = driving => unreachable!("it waits for ever"),
+/// Calls what a hook names, however long that takes. Who answers has heard of it, whatever the
+/// answer says.
+///
+/// # Errors
+/// Why nobody answered.
+pub(crate) async fn call(
+    runtime: &dyn Runtime,
+    target: &Target,
+    get: &HTTPGetAction,
+) -> Result<(), RuntimeError> {
+    match question::ask(runtime, target, get, HOOK_AGENT).await {
+        Ok(_) => Ok(()),
+        Err(Unanswered::Impossible(why) | Unanswered::Failed(why)) => {
+            Err(RuntimeError::Failed(why))
+        }
     }
 }
 

@@ -35,7 +35,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, Pod, Probe};
+use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Pod, Probe};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 
@@ -88,6 +88,14 @@ pub trait Runtime: Send + Sync + 'static {
 
     /// Looks whether a container is well.
     fn probe<'a>(&'a self, target: &'a Target, probe: &'a Probe) -> BoxFuture<'a, Health>;
+
+    /// Calls what a hook of a container names over HTTP, however long that takes. Any answer will
+    /// do.
+    fn call<'a>(
+        &'a self,
+        target: &'a Target,
+        get: &'a HTTPGetAction,
+    ) -> BoxFuture<'a, Result<(), RuntimeError>>;
 
     /// Runs a command in a container until it ends, and gives its exit code.
     fn exec<'a>(

@@ -1,12 +1,15 @@
 //! Hooks: what a container wants done after it has started, and before it is asked to end.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{LifecycleHandler, Probe};
+use k8s_openapi::api::core::v1::LifecycleHandler;
 
-use crate::runtime::{Health, Runtime, RuntimeError, Target};
+use crate::runtime::{Runtime, RuntimeError, Target};
 
-/// Runs a hook until it ends.
+/// Runs a hook until it ends, however long that takes: whoever calls knows when to give up.
 ///
 /// # Errors
 /// If it failed, why. People who may see events need not see that: it may have secrets in it.
@@ -27,12 +30,7 @@ pub(crate) async fn run(
         return Ok(());
     }
     if let Some(get) = &handler.http_get {
-        // It is asked for once, as a probe would: what counts is an answer, whatever it says.
-        let probe = Probe { http_get: Some(get.clone()), ..Probe::default() };
-        return match runtime.probe(target, &probe).await {
-            Health::Well | Health::Warned(_) => Ok(()),
-            Health::Ill(why) | Health::Unknown(why) => Err(RuntimeError::Failed(why)),
-        };
+        return runtime.call(target, get).await;
     }
     Err(RuntimeError::Unsupported("invalid handler".to_owned()))
 }

@@ -31,7 +31,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, Pod, Probe};
+use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Pod, Probe};
 use k8s_openapi::api::node::v1::RuntimeClass;
 use kube::api::Api as Objects;
 use kubewright::{Cache, Clock};
@@ -424,6 +424,14 @@ impl Runtime for Cri {
 
     fn probe<'a>(&'a self, target: &'a Target, probe: &'a Probe) -> BoxFuture<'a, Health> {
         Box::pin(probe::run(self, target, probe))
+    }
+
+    fn call<'a>(
+        &'a self,
+        target: &'a Target,
+        get: &'a HTTPGetAction,
+    ) -> BoxFuture<'a, Result<(), RuntimeError>> {
+        Box::pin(probe::call(self, target, get))
     }
 
     fn exec<'a>(

@@ -17,7 +17,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use futures::stream::{BoxStream, StreamExt as _};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Container, Pod, Probe};
+use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Pod, Probe};
 use kubewright::Clock;
 use kubewright_apimachinery::quantity::Quantity;
 use serde::Deserialize;
@@ -272,6 +272,24 @@ impl Runtime for Fake {
             _ => Health::Well,
         };
         std::future::ready(health).boxed()
+    }
+
+    fn call<'a>(
+        &'a self,
+        _: &'a Target,
+        _: &'a HTTPGetAction,
+    ) -> BoxFuture<'a, Result<(), RuntimeError>> {
+        // Hooks go as well as all else does.
+        std::future::ready(Ok(())).boxed()
+    }
+
+    fn ask<'a>(
+        &'a self,
+        _: &'a Id,
+        _: &'a [String],
+        _: Option<Duration>,
+    ) -> BoxFuture<'a, Result<(i32, Vec<u8>), RuntimeError>> {
+        std::future::ready(Ok((0, Vec::new()))).boxed()
     }
 
     fn exec<'a>(

@@ -37,7 +37,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use k8s_openapi::api::core::v1::{Container, Pod, Probe};
+use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Pod, Probe};
 use kubewright::{Cache, Clock};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal};
@@ -515,6 +515,14 @@ impl Runtime for Process {
 
     fn probe<'a>(&'a self, target: &'a Target, probe: &'a Probe) -> BoxFuture<'a, Health> {
         Box::pin(probe::run(self, target, probe))
+    }
+
+    fn call<'a>(
+        &'a self,
+        target: &'a Target,
+        get: &'a HTTPGetAction,
+    ) -> BoxFuture<'a, Result<(), RuntimeError>> {
+        Box::pin(probe::call(self, target, get))
     }
 
     fn exec<'a>(
