@@ -7,6 +7,7 @@
 mod backoff;
 mod hook;
 mod life;
+mod log;
 mod notice;
 mod plan;
 mod probing;
@@ -16,5 +17,6 @@ mod status;
 mod tests;
 pub(crate) mod worker;
 
+pub(crate) use self::log::run_of;
 pub(crate) use self::notice::pause;
 pub(crate) use self::status::{CONDITIONS, Host};

@@ -40,6 +40,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, info, warn};
 
+use crate::pod::run_of;
 use crate::pod::worker::{SharedLife, lock};
 use crate::runtime::{Attempt, Id, Runtime};
 
@@ -319,19 +320,8 @@ impl State {
                 let why = format!("container {container:?} in pod {pod:?} is not available\n");
                 Refusal(StatusCode::NOT_FOUND, why)
             })?;
-            let newest = member.starts.checked_sub(1).ok_or_else(|| {
-                let reason = member.trouble.as_ref().map(|trouble| trouble.reason.clone());
-                let reason = reason.unwrap_or_else(|| "ContainerCreating".to_owned());
-                refuse(format!(
-                    "container {container:?} in pod {pod:?} is waiting to start: {reason}\n"
-                ))
-            })?;
-            let number = if options.previous { newest.checked_sub(1) } else { Some(newest) };
-            let number = number.ok_or_else(|| {
-                refuse(format!(
-                    "previous terminated container {container:?} in pod {pod:?} not found\n"
-                ))
-            })?;
+            let number = run_of(&life, member, options.previous);
+            let number = number.map_err(|why| refuse(format!("{why}\n")))?;
             let uid = life.pod.metadata.uid.clone().unwrap_or_default();
             Attempt { pod: uid, container: container.to_owned(), number }
         };

@@ -453,6 +453,16 @@ impl Member {
         }
     }
 
+    /// The number of the run that has this id, if it is one that is remembered.
+    pub(crate) fn number(&self, id: &str) -> Option<u32> {
+        let up = self.up().map(|running| &running.started);
+        let ended = [&self.exit, &self.exit_before].into_iter().flatten();
+        // The newest first.
+        let mut runs = up.into_iter().chain(ended.map(|exit| &exit.started));
+        let back = runs.position(|started| started.id.as_str() == id)?;
+        self.starts.checked_sub(1 + u32::try_from(back).ok()?)
+    }
+
     /// Whether it has ever run.
     pub(crate) fn has_started(&self) -> bool {
         self.starts > 0

@@ -138,7 +138,7 @@ fn shown_exit(member: &Member) -> Option<&Exit> {
     member.exit.as_ref().filter(|_| member.running().is_none())
 }
 
-fn container_status(life: &Life, member: &Member) -> ContainerStatus {
+pub(crate) fn container_status(life: &Life, member: &Member) -> ContainerStatus {
     let spec = &member.spec;
     let running = member.running();
     let exit = member.exit.as_ref();

@@ -10,6 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kubewright_apimachinery::yaml;
 
 use super::life::Life;
+use super::log::run_of;
 use super::plan::{Action, plan};
 use super::status::{Host, status};
 use crate::runtime::{Ended, Found, Health, Id, ProbeKind, StartError, Started};
@@ -26,7 +27,8 @@ struct Story {
 ///
 /// `up a` means that a container has started, `exit a 1` that it ended, `no a pull` that it could
 /// not be started, `done a hook` and `failed a hook` what became of its hook, `well a ready` and `ill a alive` what a probe found, `wait 10` that time passes,
-/// `delete 30` that somebody deleted the pod, `phase Failed` that somebody said so, and `show` that we look at its status.
+/// `delete 30` that somebody deleted the pod, `phase Failed` that somebody said so, `show` that we look at its status,
+/// and `log a` and `previous a` that somebody asks for its log.
 fn check(spec: &str, story: &str, expected: &str) {
     let it = Story::play(spec, story);
     let expected: Vec<&str> =
@@ -99,6 +101,14 @@ impl Story {
                 let mut pod = Pod::clone(&self.life.pod);
                 pod.status.get_or_insert_default().phase = Some(phase.to_owned());
                 self.life.seen(Arc::new(pod));
+            }
+            [which @ ("log" | "previous"), name] => {
+                let member = self.life.member(name).expect("a container");
+                let told = match run_of(&self.life, member, which == "previous") {
+                    Ok(number) => format!("{which} {name}: run {number}"),
+                    Err(why) => format!("{which} {name}: {why}"),
+                };
+                self.tell(&told);
             }
             ["show"] => self.show(),
             _ => panic!("what is {line:?}?"),
@@ -552,5 +562,66 @@ fn a_pod_that_somebody_says_has_failed_is_ended() {
          0 end: Done
          0 stop a in 30s: Stopping container a
          0 release",
+    );
+}
+
+/// Who asked for the previous run of a container in `CrashLoopBackOff` was given the one before it.
+#[test]
+fn the_previous_run_is_the_one_that_status_shows_as_the_last() {
+    check(
+        "spec: {containers: [{name: a}]}",
+        "log a
+         up a
+         log a
+         previous a
+         exit a 1
+         log a
+         up a
+         log a
+         previous a
+         exit a 1
+         log a
+         previous a",
+        "0 start a
+         0 log a: container \"a\" in pod \"p\" is waiting to start: ContainerCreating
+         0 log a: run 0
+         0 previous a: previous terminated container \"a\" in pod \"p\" not found
+         0 start a
+         0 log a: run 0
+         0 log a: run 1
+         0 previous a: run 0
+         0 tell \"Back-off restarting failed container a in pod p_d(u)\"
+         0 hold a: CrashLoopBackOff: back-off 10s restarting failed container=a pod=p_d(u)
+         0 look again at 10
+         0 log a: run 1
+         0 look again at 10
+         0 previous a: run 1
+         0 look again at 10",
+    );
+}
+
+#[test]
+fn who_asks_for_the_log_of_a_container_that_waits_is_told_why() {
+    check(
+        "spec: {containers: [{name: a, image: x}]}",
+        "no a pull
+         log a
+         wait 1
+         log a",
+        "0 start a
+         0 look again at 1
+         0 log a: container \"a\" in pod \"p\" is waiting to start: image can't be pulled
+         0 look again at 1
+         1 tell \"Back-off pulling image \\\"x\\\"\"
+         1 hold a: ImagePullBackOff: Back-off pulling image \"x\": ErrImagePull: no such image
+         1 look again at 10
+         1 log a: container \"a\" in pod \"p\" is waiting to start: trying and failing to pull image
+         1 look again at 10",
+    );
+    check(
+        "spec: {initContainers: [{name: i}], containers: [{name: a}]}",
+        "log a",
+        "0 start i
+         0 log a: container \"a\" in pod \"p\" is waiting to start: PodInitializing",
     );
 }

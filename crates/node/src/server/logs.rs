@@ -13,7 +13,7 @@ use jiff::Timestamp;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Options {
     pub(super) follow: bool,
-    /// The run before the newest.
+    /// The run that has ended before, as status shows it.
     pub(super) previous: bool,
     timestamps: bool,
     since: Option<Timestamp>,
