@@ -67,11 +67,20 @@ pub(super) struct Selection {
     skipped: u64,
     sent: u64,
     lines: u64,
+    /// What was selected last is a part of a line, whose rest follows.
+    is_within_line: bool,
 }
 
 impl Selection {
     pub(super) fn new(options: Options) -> Self {
-        Selection { options, rest: Vec::new(), skipped: 0, sent: 0, lines: 0 }
+        Selection {
+            options,
+            rest: Vec::new(),
+            skipped: 0,
+            sent: 0,
+            lines: 0,
+            is_within_line: false,
+        }
     }
 
     /// Leaves out the first lines.
@@ -127,10 +136,11 @@ impl Selection {
             self.skipped -= u64::from(is_whole);
             return;
         }
-        if self.options.timestamps {
+        if self.options.timestamps && !self.is_within_line {
             selected.extend(at);
             selected.push(b' ');
         }
+        self.is_within_line = !is_whole;
         match is_whole {
             true => selected.extend(text),
             // The rest of the line follows.

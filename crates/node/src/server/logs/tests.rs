@@ -32,6 +32,11 @@ fn a_log_is_given_as_it_is_asked_for() {
     check("stream=Stderr", "two\n");
     check("limitBytes=6", "one\ntw");
     check("timestamps=true&tailLines=1", "1970-01-01T00:00:04.000000000Z four\n");
+    // A line that was written in parts has the time of its beginning.
+    check(
+        "timestamps=true&tailLines=2",
+        "1970-01-01T00:00:03.000000000Z three\n1970-01-01T00:00:04.000000000Z four\n",
+    );
 }
 
 #[test]
