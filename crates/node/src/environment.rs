@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Container, EnvVarSource, Pod, Secret, Service};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 pub(crate) use self::field::{pod_field, resource_field};
 
@@ -22,6 +23,8 @@ pub(crate) struct Sources {
     pub(crate) server: Option<(String, u16)>,
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) host: Option<IpAddr>,
+    /// What there is of each resource, for containers that may use all of it.
+    pub(crate) capacity: BTreeMap<String, Quantity>,
 }
 
 /// What a container wants, and is not there. It is looked for again.
@@ -113,7 +116,7 @@ fn value_from(
         return pod_field(pod, &field.field_path, sources).map(Some);
     }
     if let Some(field) = &source.resource_field_ref {
-        return Ok(Some(resource_field(pod, container, field)));
+        return Ok(Some(resource_field(pod, container, field, sources)));
     }
     if let Some(reference) = &source.config_map_key_ref {
         let is_optional = reference.optional == Some(true);

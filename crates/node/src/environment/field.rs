@@ -48,11 +48,13 @@ fn map_text(map: Option<&std::collections::BTreeMap<String, String>>) -> String 
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What a container asks for or may use of a resource, in units of the divisor, rounded up.
+/// What a container asks for or may use of a resource, in units of the divisor, rounded up. One
+/// without a limit may use what its pod may, or else all that the node has.
 pub(crate) fn resource_field(
     pod: &Pod,
     container: &Container,
     field: &ResourceFieldSelector,
+    sources: &Sources,
 ) -> String {
     let spec = pod.spec.as_ref();
     let named = field.container_name.as_ref().and_then(|name| {
@@ -68,6 +70,16 @@ pub(crate) fn resource_field(
     let amount = amounts.and_then(|amounts| amounts.get(name));
     let parse = |text: &str| Quantity::parse(text).ok();
     let amount = amount.and_then(|amount| parse(&amount.0));
+    let is_of_pods = matches!(field.resource.as_str(), "limits.cpu" | "limits.memory");
+    let amount = amount.filter(|amount| !amount.is_zero()).or_else(|| {
+        if !is_of_pods && field.resource != "limits.ephemeral-storage" {
+            return None;
+        }
+        let shared = spec.and_then(|spec| spec.resources.as_ref()?.limits.as_ref()?.get(name));
+        let shared = shared.filter(|_| is_of_pods).and_then(|shared| parse(&shared.0));
+        let shared = shared.filter(|shared| !shared.is_zero());
+        shared.or_else(|| parse(&sources.capacity.get(name)?.0))
+    });
     let divisor = field.divisor.as_ref().and_then(|divisor| parse(&divisor.0));
     let divisor = divisor.filter(|divisor| !divisor.is_zero());
     let value = |quantity: &Quantity| match name {

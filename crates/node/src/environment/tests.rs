@@ -28,6 +28,7 @@ spec: {clusterIP: None, ports: [{port: 1}]}",
         server: Some(("127.0.0.1".to_owned(), 6443)),
         addresses: vec!["127.1.2.3".parse().expect("an address")],
         host: "127.0.0.1".parse().ok(),
+        capacity: read("{cpu: '4', memory: 8Gi, ephemeral-storage: 100Gi, hugepages-2Mi: 2Mi}"),
     }
 }
 
@@ -76,6 +77,34 @@ fn variables_come_from_where_the_container_says() {
         {name: B, valueFrom: {resourceFieldRef: {resource: limits.memory, divisor: 1Mi}}}]}",
         "A=2 B=1024",
     );
+}
+
+#[test]
+fn a_container_without_a_limit_may_use_what_its_node_has() {
+    check(
+        "{name: a, resources: {limits: {cpu: '0'}, requests: {memory: 1Gi}}, env: [\
+        {name: A, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}, \
+        {name: B, valueFrom: {resourceFieldRef: {resource: limits.memory, divisor: 1Mi}}}, \
+        {name: C, valueFrom: {resourceFieldRef: {resource: limits.ephemeral-storage}}}, \
+        {name: D, valueFrom: {resourceFieldRef: {resource: limits.hugepages-2Mi}}}, \
+        {name: E, valueFrom: {resourceFieldRef: {resource: requests.cpu}}}]}",
+        "A=4 B=8192 C=107374182400 D=0 E=0",
+    );
+}
+
+#[test]
+fn a_container_without_a_limit_may_use_what_its_pod_may() {
+    let pod: Pod = read(
+        "metadata: {name: p, namespace: d}
+spec: {containers: [], resources: {limits: {memory: 2Gi}}}",
+    );
+    let container: Container = read(
+        "{name: a, env: [\
+        {name: A, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}, \
+        {name: B, valueFrom: {resourceFieldRef: {resource: limits.memory}}}]}",
+    );
+    let found = environment(&pod, &container, &sources()).expect("nothing is missing");
+    assert_eq!((found["A"].as_str(), found["B"].as_str()), ("4", "2147483648"));
 }
 
 #[test]

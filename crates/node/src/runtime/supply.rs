@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::{
     ConfigMap, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount,
     Volume,
 };
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::Resource;
 use kube::api::{Api, ListParams, PostParams};
 use kubewright::informer::{Scope, Subscription};
@@ -23,6 +24,7 @@ use tracing::warn;
 
 use super::PrepareError;
 use crate::environment::Sources;
+use crate::node::Machine;
 use crate::volume::{self, Contents};
 
 /// Tokens are replaced when so much of their time is over, or after a day.
@@ -37,6 +39,8 @@ pub(super) struct Supply {
     clock: Clock,
     /// Where the API server is, where addresses of Services lead nowhere.
     server: Option<(String, u16)>,
+    /// What this machine has, which is what its node may give to pods.
+    capacity: BTreeMap<String, Quantity>,
     /// What was issued to pods, by their uids.
     tokens: Mutex<HashMap<String, Tokens>>,
 }
@@ -57,7 +61,8 @@ struct Tokens {
 
 impl Supply {
     pub(super) fn new(cache: Cache, clock: Clock, server: Option<(String, u16)>) -> Self {
-        Supply { cache, clock, server, tokens: Mutex::default() }
+        let capacity = Machine::this().capacity;
+        Supply { cache, clock, server, capacity, tokens: Mutex::default() }
     }
 
     pub(super) fn client(&self) -> kube::Client {
@@ -85,6 +90,7 @@ impl Supply {
             server: self.server.clone(),
             addresses: whereabouts.addresses.clone(),
             host: whereabouts.host,
+            capacity: self.capacity.clone(),
         })
     }
 

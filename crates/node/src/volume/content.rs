@@ -205,7 +205,7 @@ fn downward(
             text = pod_field(pod, &field.field_path, sources)?;
         } else if let Some(field) = &item.resource_field_ref {
             // It names a container: there is none that it could mean by itself.
-            text = resource_field(pod, &Default::default(), field);
+            text = resource_field(pod, &Default::default(), field, sources);
         }
         files.insert(item.path.clone(), file(text.into_bytes(), item.mode, mode));
     }
