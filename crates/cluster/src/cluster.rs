@@ -209,7 +209,9 @@ impl Cluster {
             None => authority::key().map_err(StartError::Keys)?,
         };
         let has_controllers = controllers::NAMES.iter().any(|name| names.includes(name));
-        let companions = Vec::from_iter(has_controllers.then_some("controller-manager"));
+        let mut companions = Vec::from_iter(has_controllers.then_some("controller-manager"));
+        // Where nodes are, pods are given to them.
+        companions.extend(nodes.as_ref().map(|_| "scheduler"));
         let (networks, oldest_tls) = (terms.service_cidrs.clone(), terms.oldest_tls);
         let credentials = listen.as_ref().map(|listen| &listen.credentials);
         let front_proxy = credentials.and_then(|credentials| credentials.front_proxy.as_ref());

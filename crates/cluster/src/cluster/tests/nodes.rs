@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Endpoints, Node, Pod, Service};
+use k8s_openapi::api::core::v1::{ComponentStatus, Endpoints, Node, Pod, Service};
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use kubewright::{Cache, Clock};
@@ -241,6 +241,23 @@ async fn a_node_puts_right_what_others_say_of_it_and_of_its_pods() {
     let altered = pods.patch_status("web", &PatchParams::default(), &wrong).await;
     assert!(!runs(&altered.expect("patched")));
     until(&pods, "web", |pod| pod.is_some_and(runs)).await;
+    stop.cancel();
+    while tasks.join_next().await.is_some() {}
+    cluster.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_scheduler_is_healthy_where_nodes_are() {
+    let scheduler = |client: Client| async move {
+        let parts: Api<ComponentStatus> = Api::all(client);
+        let found = parts.get("scheduler").await.expect("it is told of");
+        found.conditions.unwrap_or_default()[0].status.clone()
+    };
+    let (cluster, client) = start().await;
+    assert_eq!(scheduler(client).await, "False");
+    cluster.shutdown().await;
+    let (cluster, client, stop, mut tasks) = with_agent(["own", "other"]).await;
+    assert_eq!(scheduler(client).await, "True");
     stop.cancel();
     while tasks.join_next().await.is_some() {}
     cluster.shutdown().await;
