@@ -334,22 +334,7 @@ impl Process {
     fn processes(&self, pod: &Pod) -> Vec<i32> {
         let (place, all) = (self.pod(pod), tree::all());
         let places = place.newest().into_iter().map(|(name, run)| place.container(&name, run));
-        let mut found = HashSet::new();
-        for pid in places.filter(is_alive).filter_map(|place| place.pid()) {
-            // What left its parents belongs to the shim, which is above all others.
-            let shim = all.iter().find(|(own, _)| *own == pid).map(|(_, parent)| *parent);
-            let own = tree::descendants(shim.unwrap_or(pid), &all);
-            // What others started in it is known by the processes that it sees.
-            let spaces: HashSet<PathBuf> =
-                own.iter().filter_map(|pid| tree::namespace(*pid)).collect();
-            let agents = tree::namespace(rustix::process::getpid().as_raw_nonzero().get());
-            let is_own = |pid: &i32| {
-                let space = tree::namespace(*pid).filter(|space| Some(space) != agents.as_ref());
-                space.is_some_and(|space| spaces.contains(&space))
-            };
-            found.extend(all.iter().map(|(pid, _)| *pid).filter(is_own));
-            found.extend(own);
-        }
+        let found: HashSet<i32> = places.flat_map(|place| processes_of(&place, &all)).collect();
         found.into_iter().collect()
     }
 
@@ -579,8 +564,8 @@ impl Runtime for Process {
     }
 
     fn usage<'a>(&'a self, id: &'a Id) -> BoxFuture<'a, Option<Usage>> {
-        let place = self.place(id).filter(is_alive);
-        let used = place.and_then(|place| place.pid()).and_then(usage::of_group);
+        let place = self.place(id);
+        let used = place.and_then(|place| usage::of(processes_of(&place, &tree::all())));
         std::future::ready(used).boxed()
     }
 
@@ -591,6 +576,23 @@ impl Runtime for Process {
     fn reach(&self, shown: SocketAddr) -> SocketAddr {
         self.addresses.reach(shown)
     }
+}
+
+/// The processes of a container, `all` being those of this machine; none if it has ended.
+fn processes_of(place: &Place, all: &[(i32, i32)]) -> HashSet<i32> {
+    let Some(pid) = place.pid().filter(|_| is_alive(place)) else { return HashSet::new() };
+    // What left its parents belongs to the shim, which is above all others.
+    let shim = all.iter().find(|(own, _)| *own == pid).map(|(_, parent)| *parent);
+    let mut found: HashSet<i32> = tree::descendants(shim.unwrap_or(pid), all).into_iter().collect();
+    // What others started in it is known by the processes that it sees.
+    let spaces: HashSet<PathBuf> = found.iter().filter_map(|pid| tree::namespace(*pid)).collect();
+    let agents = tree::namespace(rustix::process::getpid().as_raw_nonzero().get());
+    let is_own = |pid: &i32| {
+        let space = tree::namespace(*pid).filter(|space| Some(space) != agents.as_ref());
+        space.is_some_and(|space| spaces.contains(&space))
+    };
+    found.extend(all.iter().map(|(pid, _)| *pid).filter(is_own));
+    found
 }
 
 async fn stop_at(place: &Place, grace: Duration) {

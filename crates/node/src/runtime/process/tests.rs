@@ -234,6 +234,31 @@ async fn other_commands_run_in_a_container() {
     runtime.forget(&pod).await;
 }
 
+/// Who left the group of its parent was not counted, as all are that a shell starts as jobs.
+#[tokio::test]
+async fn a_container_uses_what_all_its_processes_do() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let runtime = runtime(&directory).await;
+    let pod = pod("setsid sleep 1000 & echo ready; wait");
+    let started = start(&runtime, &pod).await;
+    let attempt = Attempt { pod: "u-1".to_owned(), container: "main".to_owned(), number: 0 };
+    let mut lines = runtime.logs(&attempt, true).await.expect("a log");
+    lines.next().await.expect("it is ready").expect("it is read");
+    let place = runtime.place(&started.id).expect("a place");
+    let names = || -> Vec<String> {
+        let all = processes_of(&place, &tree::all()).into_iter();
+        all.filter_map(|pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()).collect()
+    };
+    // It is the shell for a moment, and `setsid`.
+    while !names().iter().any(|name| name == "sleep\n") {
+        tokio::task::yield_now().await;
+    }
+    let all = runtime.usage(&started.id).await.expect("it is counted");
+    let first = usage::of(place.pid()).expect("it is counted");
+    assert!(all.memory > first.memory, "{all:?}, of which the first {first:?}");
+    runtime.forget(&pod).await;
+}
+
 #[tokio::test]
 async fn a_log_does_not_grow_for_ever() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -264,7 +289,11 @@ async fn a_full_disk_costs_lines_of_the_log_and_no_container() {
         .env(SMALL_DISK, "1")
         .output();
     let told = match &output {
-        Ok(output) if output.status.success() => return,
+        Ok(output) if output.status.success() => {
+            let told = String::from_utf8_lossy(&output.stdout);
+            assert!(told.contains("1 passed"), "{told}");
+            return;
+        }
         Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
         Err(error) => format!("unshare: {error}"),
     };
@@ -287,6 +316,7 @@ async fn on_a_small_disk(directory: &TempDir) {
     let started = start(&runtime, &pod).await;
     assert_eq!(runtime.wait(&started.id).await.code, 3);
     let log = log(&runtime, false).await;
+    assert!(log.lines().count() > 100, "{log}");
     let is_whole = |line: &str| line.ends_with("-line-of-a-log-that-is-long");
     assert!(log.lines().all(is_whole), "{:?}", log.lines().find(|line| !is_whole(line)));
 }
@@ -363,8 +393,8 @@ fn what_a_process_uses_is_read_from_its_line() {
     let stat = "17 (a b) c) S 1 42 42 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 1 0 9 1000 25 0";
     let page = rustix::param::page_size() as u64;
     let used = Usage { cpu: Duration::from_secs(2), memory: 25 * page };
-    assert_eq!(usage::read(stat, 42), Some(used));
-    assert_eq!(usage::read(stat, 43), None);
+    assert_eq!(usage::read(stat), Some(used));
+    assert_eq!(usage::read("17 (a) S 1"), None);
 }
 
 #[test]

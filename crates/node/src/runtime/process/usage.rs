@@ -1,32 +1,23 @@
-//! What a process group uses, and the whole machine, as the kernel counts it.
+//! What processes use, and the whole machine, as the kernel counts it.
 
 use std::fs;
 use std::time::Duration;
 
 use crate::runtime::Usage;
 
-/// The sum of all processes of a group; none where there is no `/proc`.
-pub(super) fn of_group(group: i32) -> Option<Usage> {
-    let mut sum = None;
-    for entry in fs::read_dir("/proc").ok()?.flatten() {
-        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
-        if let Some(used) = read(&stat, group) {
-            let Usage { cpu, memory } = sum.unwrap_or_default();
-            sum = Some(Usage { cpu: cpu + used.cpu, memory: memory + used.memory });
-        }
-    }
-    sum
+/// The sum of these processes; none if none of them is there.
+pub(super) fn of(processes: impl IntoIterator<Item = i32>) -> Option<Usage> {
+    let stats = processes.into_iter().map(|pid| fs::read_to_string(format!("/proc/{pid}/stat")));
+    let used = stats.filter_map(|stat| read(&stat.ok()?));
+    used.reduce(|sum, used| Usage { cpu: sum.cpu + used.cpu, memory: sum.memory + used.memory })
 }
 
-/// What one process uses, if it is of the group.
-pub(super) fn read(stat: &str, group: i32) -> Option<Usage> {
+/// What one process uses.
+pub(super) fn read(stat: &str) -> Option<Usage> {
     // The name is in parentheses, and may have any in it.
     let (_, fields) = stat.rsplit_once(") ")?;
     let fields: Vec<&str> = fields.split(' ').collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
-    if fields.get(2)?.parse() != Ok(group) {
-        return None;
-    }
     // Its own, and that of children that have ended, which it has been told of.
     let ticks = number(11)? + number(12)? + number(13)? + number(14)?;
     let per_second = rustix::param::clock_ticks_per_second().max(1);
