@@ -4,7 +4,8 @@ mod field;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Container, EnvVarSource, Pod, Secret, Service};
@@ -242,4 +243,27 @@ pub(crate) fn expand(text: &str, value: impl Fn(&str) -> Option<String>) -> Stri
     }
     expanded.push_str(rest);
     expanded
+}
+
+/// Puts values where a path has `$(NAME)`.
+///
+/// # Errors
+/// Which of them have none: a path must not end up elsewhere.
+pub(crate) fn expand_all(
+    text: &str,
+    variables: &BTreeMap<String, String>,
+) -> Result<String, String> {
+    let missing = RefCell::new(BTreeSet::new());
+    let expanded = expand(text, |name| {
+        let value = variables.get(name).filter(|value| !value.is_empty()).cloned();
+        if value.is_none() {
+            missing.borrow_mut().insert(name.to_owned());
+        }
+        value
+    });
+    let missing: Vec<String> = missing.into_inner().into_iter().collect();
+    match missing.is_empty() {
+        true => Ok(expanded),
+        false => Err(format!("missing value for {}", missing.join(", "))),
+    }
 }

@@ -132,3 +132,14 @@ fn services_of_the_namespace_are_found_by_variables() {
     assert_eq!(found["MY_DB_PORT_5432_TCP_ADDR"], "10.96.0.9");
     assert!(!found.keys().any(|name| name.starts_with("FAR") || name.starts_with("HEADLESS")));
 }
+
+#[test]
+fn a_path_is_made_of_values_that_are_there() {
+    let variables = [("A", "x"), ("EMPTY", "")];
+    let variables: BTreeMap<String, String> =
+        variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    assert_eq!(expand_all("a/$(A)", &variables), Ok("a/x".to_owned()));
+    let missing = "missing value for EMPTY, NONE";
+    let refused = expand_all("$(NONE)/$(EMPTY)/$(A)", &variables);
+    assert_eq!(refused, Err(missing.to_owned()));
+}

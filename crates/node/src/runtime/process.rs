@@ -24,8 +24,7 @@ mod tree;
 pub(super) mod usage;
 mod whom;
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -55,7 +54,7 @@ use super::{
     Runtime, RuntimeError, StartError, Started, Streams, Target, Usage, growth,
 };
 use crate::dns::DOMAIN;
-use crate::environment::{self, environment, expand};
+use crate::environment::{self, environment, expand, expand_all};
 use crate::local::LocalAddresses;
 use crate::probe;
 
@@ -661,26 +660,6 @@ fn mounts(
         Ok(jail::Mount { source, target, is_read_only: mount.read_only == Some(true) })
     });
     mounts.collect()
-}
-
-/// Puts values where a path has `$(NAME)`.
-///
-/// # Errors
-/// Which of them have none: a path must not end up elsewhere.
-fn expand_all(text: &str, variables: &BTreeMap<String, String>) -> Result<String, String> {
-    let missing = RefCell::new(BTreeSet::new());
-    let expanded = expand(text, |name| {
-        let value = variables.get(name).filter(|value| !value.is_empty()).cloned();
-        if value.is_none() {
-            missing.borrow_mut().insert(name.to_owned());
-        }
-        value
-    });
-    let missing: Vec<String> = missing.into_inner().into_iter().collect();
-    match missing.is_empty() {
-        true => Ok(expanded),
-        false => Err(format!("missing value for {}", missing.join(", "))),
-    }
 }
 
 fn no_stand_in(image: &str) -> String {

@@ -14,7 +14,7 @@ use super::api::{
 };
 use super::sandbox::pod_labels;
 use super::{resources, security};
-use crate::environment::expand;
+use crate::environment::{expand, expand_all};
 use crate::runtime::Order;
 
 pub(super) const NAME: &str = "io.kubernetes.container.name";
@@ -127,10 +127,9 @@ pub(super) fn mounts(
     variables: &BTreeMap<String, String>,
     volume: impl Fn(&str, &str) -> Result<PathBuf, String>,
 ) -> Result<Vec<Mount>, String> {
-    let known = |name: &str| variables.get(name).cloned();
     let mounts = container.volume_mounts.iter().flatten().map(|mount| {
         let sub_path = match mount.sub_path_expr.as_deref().filter(|it| !it.is_empty()) {
-            Some(expression) => expand(expression, known),
+            Some(expression) => expand_all(expression, variables)?,
             None => mount.sub_path.clone().unwrap_or_default(),
         };
         let host_path = volume(&mount.name, &sub_path)?;

@@ -27,7 +27,7 @@ impl Cri {
         let image = image.ok_or_else(|| {
             StartError::Create(format!("image {:?} is not there any more", container.image))
         })?;
-        let mounts = self.mounts(order, &variables).map_err(StartError::Create)?;
+        let mounts = self.mounts(order, &variables).map_err(refused)?;
         let target = self.target(pod, &container.name).await;
         let parts = container::Parts {
             owner: self.owner.clone(),
