@@ -1,8 +1,13 @@
 //! One pod: decide, reserve, bind; or say why not.
 
+#[cfg(test)]
+mod tests;
+
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use kubewright::Event;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
@@ -228,7 +233,7 @@ impl Loop {
         self.binding += 1;
         self.tasks.spawn(async move {
             turn.come().await;
-            let outcome = work.run().await;
+            let outcome = work.guarded().await;
             Done::Bound(Bound { assignment, profile, outcome })
         });
     }
@@ -390,6 +395,18 @@ impl Binding {
             .at_point(Point::Bind)
             .filter_map(|plugin| Some((plugin.name().to_owned(), plugin.bind(assignment)?)));
         Binding { waits, before: before.collect(), bind: elsewhere.chain(here).next() }
+    }
+
+    /// A plugin that panics costs its pod this try, and nobody else anything: the pod's place among
+    /// those that are being bound would stay taken.
+    async fn guarded(self) -> Result<(), Trouble> {
+        let ran = AssertUnwindSafe(self.run()).catch_unwind().await;
+        ran.unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            let why = text.unwrap_or_else(|| "it does not say why".to_owned());
+            Err(Trouble::Failed(format!("a plugin panicked: {why}")))
+        })
     }
 
     async fn run(self) -> Result<(), Trouble> {
