@@ -8,7 +8,6 @@ mod tests;
 
 use std::sync::Arc;
 
-use futures::future::join_all;
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
@@ -204,8 +203,11 @@ impl Worker<'_> {
         let policy =
             self.view.set.spec.as_ref().and_then(|spec| spec.pod_management_policy.as_deref());
         if policy == Some("Parallel") {
-            let done = join_all(steps.into_iter().map(|step| self.take(step))).await;
-            return done.into_iter().collect();
+            let mut steps: Vec<Option<Step>> = steps.into_iter().map(Some).collect();
+            let taken = pods::slow_start(steps.len(), |number| {
+                self.take(steps[number].take().expect("each is taken once"))
+            });
+            return taken.await;
         }
         for step in steps {
             self.take(step).await?;
