@@ -291,40 +291,9 @@ impl Rollout<'_> {
         Ok(())
     }
 
-    /// Goes back to the template of an older ReplicaSet; to the last before this one if it is not
-    /// said which.
     fn roll_back(&mut self, revision: i64) {
-        let asked = match revision {
-            0 => self.history.last_revision(),
-            revision => revision,
-        };
-        let set = self.history.all().find(|set| history::revision(set) == Some(asked));
-        let name = self.deployment.metadata.name.clone().unwrap_or_default();
-        let event = match set.cloned() {
-            _ if asked == 0 => {
-                let note = "Unable to find last revision.";
-                Event::warning("DeploymentRollbackRevisionNotFound", note)
-            }
-            None => {
-                let note = "Unable to find the revision to rollback to.";
-                Event::warning("DeploymentRollbackRevisionNotFound", note)
-            }
-            Some(set) if self.history.new.as_ref().is_some_and(|new| Arc::ptr_eq(new, &set)) => {
-                let note = format!(
-                    "The rollback revision contains the same template as current deployment {name:?}"
-                );
-                Event::warning("DeploymentRollbackTemplateUnchanged", note)
-            }
-            Some(set) => {
-                history::take_back(self.deployment, &set);
-                let note = format!("Rolled back deployment {name:?} to revision {asked}");
-                Event::normal("DeploymentRollback", note)
-            }
-        };
+        let event = rolled_back(self.deployment, &self.history, revision);
         self.ctx.event(event);
-        if let Some(annotations) = &mut self.deployment.metadata.annotations {
-            annotations.remove(ROLLBACK_TO);
-        }
     }
 
     fn report(&mut self) -> Result<Action, Error> {
@@ -346,4 +315,40 @@ impl Rollout<'_> {
 /// The revision that somebody asked, in the way of old, to go back to.
 fn rollback_to(deployment: &Deployment) -> Option<i64> {
     annotation(&deployment.metadata, ROLLBACK_TO)?.parse().ok()
+}
+
+/// Goes back to the template of an older ReplicaSet; to the last before this one if it is not said
+/// which. What is told of it says whether there was one.
+fn rolled_back(deployment: &mut Deployment, history: &History, revision: i64) -> Event {
+    let asked = match revision {
+        0 => history.last_revision(),
+        revision => revision,
+    };
+    let set = history.all().find(|set| history::revision(set) == Some(asked));
+    let name = deployment.metadata.name.clone().unwrap_or_default();
+    let event = match set {
+        _ if asked == 0 => {
+            let note = "Unable to find last revision.";
+            Event::warning("DeploymentRollbackRevisionNotFound", note)
+        }
+        None => {
+            let note = "Unable to find the revision to rollback to.";
+            Event::warning("DeploymentRollbackRevisionNotFound", note)
+        }
+        Some(set) if history.new.as_ref().is_some_and(|new| Arc::ptr_eq(new, set)) => {
+            let note = format!(
+                "The rollback revision contains the same template as current deployment {name:?}"
+            );
+            Event::warning("DeploymentRollbackTemplateUnchanged", note)
+        }
+        Some(set) => {
+            history::take_back(deployment, set);
+            let note = format!("Rolled back deployment {name:?} to revision {asked}");
+            Event::normal("DeploymentRollback", note)
+        }
+    };
+    if let Some(annotations) = &mut deployment.metadata.annotations {
+        annotations.remove(ROLLBACK_TO);
+    }
+    event
 }

@@ -284,3 +284,33 @@ fn the_failure_of_a_replica_set_is_the_deployments() {
         &["Available=False MinimumReplicasUnavailable", "ReplicaFailure=True FailedCreate"],
     );
 }
+
+#[track_caller]
+fn check_rollback(asked: &str, sets: &[&str], image: &str, expected: Event) {
+    let mut deployment = deployment(json!({}));
+    let annotations = deployment.metadata.annotations.get_or_insert_default();
+    annotations.insert(ROLLBACK_TO.to_owned(), asked.to_owned());
+    let revision = rollback_to(&deployment).expect("it is asked for");
+    let sets = history(&deployment, sets);
+    assert_eq!(rolled_back(&mut deployment, &sets, revision), expected);
+    assert_eq!(rollback_to(&deployment), None);
+    let template = deployment.spec.expect("a spec").template.spec.expect("a template");
+    assert_eq!(template.containers[0].image.as_deref(), Some(image));
+}
+
+#[test]
+fn a_deployment_goes_back_to_the_revision_that_an_annotation_names() {
+    let sets = ["a 0/0 revision=1", "b 0/0 revision=2", "new 10/10 revision=3"];
+    let rolled = |to: &str| {
+        let note = format!("Rolled back deployment \"web\" to revision {to}");
+        Event::normal("DeploymentRollback", note)
+    };
+    check_rollback("1", &sets, "a", rolled("1"));
+    check_rollback("0", &sets, "b", rolled("2"));
+    let note = "The rollback revision contains the same template as current deployment \"web\"";
+    let same = Event::warning("DeploymentRollbackTemplateUnchanged", note);
+    check_rollback("3", &sets, "v2", same);
+    let missing = |note: &str| Event::warning("DeploymentRollbackRevisionNotFound", note);
+    check_rollback("7", &sets, "v2", missing("Unable to find the revision to rollback to."));
+    check_rollback("0", &sets[2..], "v2", missing("Unable to find last revision."));
+}
