@@ -1,9 +1,12 @@
 //! Reads a log while it grows: told by the kernel that it has, never by looking again and again.
 
+#[cfg(test)]
+mod tests;
+
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
@@ -14,7 +17,7 @@ use tokio::net::unix::pipe;
 const CHUNK: usize = 64 * 1024;
 
 /// What is in a log, the part that was put aside first. If `follow`, what is appended too, until
-/// the file `end` is there.
+/// the file `end` is there, or nothing is: who forgets a pod takes its logs away.
 pub(super) fn follow(
     log: PathBuf,
     end: PathBuf,
@@ -48,7 +51,7 @@ impl Tail {
             self.old = File::open(self.log.with_extension("1")).ok();
         }
         loop {
-            let is_over = self.end.exists();
+            let is_over = self.end.exists() || !self.directory().exists();
             if let Some(bytes) = self.read()? {
                 return Ok(Some(bytes));
             }
@@ -63,13 +66,19 @@ impl Tail {
 
     fn watch(&self) -> io::Result<pipe::Receiver> {
         let fd = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC)?;
-        let directory = self.log.parent().unwrap_or(&self.log);
         let kinds = inotify::WatchFlags::MODIFY
             | inotify::WatchFlags::CREATE
-            | inotify::WatchFlags::MOVED_TO;
-        inotify::add_watch(&fd, directory, kinds)?;
+            | inotify::WatchFlags::MOVED_TO
+            | inotify::WatchFlags::DELETE
+            | inotify::WatchFlags::DELETE_SELF
+            | inotify::WatchFlags::MOVE_SELF;
+        inotify::add_watch(&fd, self.directory(), kinds)?;
         // It is read as a pipe is.
         pipe::Receiver::from_owned_fd_unchecked(fd)
+    }
+
+    fn directory(&self) -> &Path {
+        self.log.parent().unwrap_or(&self.log)
     }
 
     fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
