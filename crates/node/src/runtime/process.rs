@@ -172,7 +172,6 @@ impl Process {
         let mut variables = BTreeMap::from([
             ("PATH".to_owned(), PATH.to_owned()),
             ("HOSTNAME".to_owned(), hostname(pod)),
-            ("HOME".to_owned(), "/root".to_owned()),
             ("POD_IP".to_owned(), address.to_string()),
         ]);
         let place = self.pod(pod);
@@ -188,6 +187,13 @@ impl Process {
         variables.extend(own.map_err(|missing| StartError::Config(missing.to_string()))?);
         let is_root = rustix::process::geteuid().is_root();
         let whom = Whom::of(pod, container, is_root).map_err(StartError::Config)?;
+        variables.entry("HOME".to_owned()).or_insert_with(|| {
+            let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+            // Who names another user gets it only as root, and in a view.
+            let named = Some(&whom).filter(|_| is_root && self.jail.is_some());
+            let agent = rustix::process::geteuid().as_raw();
+            whom::home(&users, named.and_then(Whom::user).unwrap_or_else(|| agent.into()))
+        });
         let command = self.command(container, address, &variables)?;
         let mut mounts = mounts(&place, container, &variables).map_err(StartError::Config)?;
         let log_bytes_max = self.config.log_bytes_max;

@@ -48,6 +48,11 @@ impl Whom {
         Ok(Whom { user, group: group.or(user), groups })
     }
 
+    /// The user that is named, if one is.
+    pub(super) fn user(&self) -> Option<i64> {
+        self.user
+    }
+
     /// The words before a command that is to run so; none if it is the agent who runs it.
     pub(super) fn words(&self) -> Vec<String> {
         if *self == Whom::default() {
@@ -64,4 +69,17 @@ impl Whom {
         words.push("--".to_owned());
         words
     }
+}
+
+/// The home of a user, as `/etc/passwd` has it; the root of all files for one that is not there.
+pub(super) fn home(users: &str, user: i64) -> String {
+    let mut homes = users.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        match fields[..] {
+            [_, _, number, _, _, home, ..] if number.parse() == Ok(user) => Some(home),
+            _ => None,
+        }
+    });
+    let home = homes.find(|home| home.starts_with('/'));
+    home.unwrap_or("/").to_owned()
 }

@@ -53,3 +53,13 @@ fn root_is_refused_where_it_must_not_be() {
     // Who is not root does not run anything as root.
     check(false, "runAsNonRoot: true", "", "");
 }
+
+#[test]
+fn a_user_is_at_home_where_the_machine_says() {
+    let users =
+        "root:x:0:0:root:/root:/bin/sh\nodd\nweb:x:33:33::/var/www:/bin/false\nno:x:7:7:::\n";
+    assert_eq!(home(users, 0), "/root");
+    assert_eq!(home(users, 33), "/var/www");
+    assert_eq!(home(users, 7), "/");
+    assert_eq!(home(users, 1234), "/");
+}
