@@ -80,6 +80,17 @@ pub trait Runtime: Send + Sync + 'static {
     /// Asks a container to end, and ends it when `grace` is over.
     fn stop<'a>(&'a self, id: &'a Id, grace: Duration) -> BoxFuture<'a, Result<(), RuntimeError>>;
 
+    /// Gives a container that runs what its specification says by now that it may use. Who limits
+    /// nothing has nothing to do.
+    fn resize<'a>(
+        &'a self,
+        _id: &'a Id,
+        _pod: &'a Pod,
+        _container: &'a Container,
+    ) -> BoxFuture<'a, Result<(), RuntimeError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Takes a pod's place away, when all its containers have ended. What they wrote stays.
     fn release<'a>(&'a self, pod: &'a Pod) -> BoxFuture<'a, Result<(), RuntimeError>>;
 

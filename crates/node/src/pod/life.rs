@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{
-    Container, ContainerStatus, LifecycleHandler, Pod, PodSpec, PodStatus,
+    Container, ContainerStatus, LifecycleHandler, Pod, PodSpec, PodStatus, ResourceRequirements,
 };
 
 use super::backoff::{Backoff, later};
@@ -65,6 +65,10 @@ pub(crate) struct Member {
     failures: Backoff,
     /// Its process is to be replaced, whatever the restart policy says.
     pub(crate) is_replaced: bool,
+    /// What its newest run may use.
+    pub(crate) given: Option<ResourceRequirements>,
+    /// What it was last asked to be given.
+    pub(crate) asked: Option<ResourceRequirements>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -290,6 +294,11 @@ impl Life {
                     member.stop(by);
                 }
             }
+            Action::Resize { container } => {
+                if let Some(member) = self.member_mut(container) {
+                    member.asked.clone_from(&member.spec.resources);
+                }
+            }
             Action::Probe { container, kind } => {
                 if let Some(Now::Running(running)) =
                     self.member_mut(container).map(|member| &mut member.now)
@@ -376,6 +385,19 @@ impl Life {
         }
     }
 
+    /// A container was given these resources while it runs.
+    pub(crate) fn resized(
+        &mut self,
+        container: &str,
+        id: &Id,
+        given: Option<ResourceRequirements>,
+    ) {
+        let Some(member) = self.member_mut(container) else { return };
+        if member.up().is_some_and(|running| running.started.id == *id) {
+            member.given = given;
+        }
+    }
+
     /// A container could not be asked to end, and is asked again.
     pub(crate) fn not_stopped(&mut self, container: &str, id: &Id) {
         if let Some(Now::Running(running)) = self.member_mut(container).map(|it| &mut it.now)
@@ -427,6 +449,8 @@ impl Member {
             crashes: Backoff::default(),
             failures: Backoff::default(),
             is_replaced: false,
+            given: None,
+            asked: None,
         }
     }
 
@@ -481,7 +505,13 @@ impl Member {
             (_, Some(exit)) if !self.is_replaced => self.crashes.tried(exit.ended.at, now),
             _ => {}
         }
+        self.give(self.spec.resources.clone());
         self.now = Now::Starting;
+    }
+
+    fn give(&mut self, resources: Option<ResourceRequirements>) {
+        self.asked.clone_from(&resources);
+        self.given = resources;
     }
 
     /// Until when another start must wait after one that failed, and how long in all.
@@ -495,6 +525,9 @@ impl Member {
 
     /// What the API and the runtime know from before.
     fn recall(&mut self, known: Option<&ContainerStatus>, found: Option<&FoundContainer>) {
+        // What it was given before it was asked for more is what it shows.
+        let shown = known.and_then(|known| known.resources.clone());
+        self.give(shown.or_else(|| self.spec.resources.clone()));
         if let Some(known) = known {
             let has_run = known.container_id.is_some() || known.restart_count > 0;
             self.starts = known.restart_count.unsigned_abs() + u32::from(has_run);

@@ -46,6 +46,10 @@ pub(crate) enum Action {
         /// What people are told; none if they were told already.
         message: Option<String>,
     },
+    /// Give a container other resources while it runs.
+    Resize {
+        container: String,
+    },
     Probe {
         container: String,
         kind: ProbeKind,
@@ -129,6 +133,7 @@ impl Plan {
             }
         }
         self.replace(life, now);
+        self.resize(life);
         let has_begun = life
             .of_role(Role::Main)
             .any(|member| member.has_started() || member.now == Now::Starting);
@@ -266,6 +271,17 @@ impl Plan {
             };
             let (container, message) = (name.clone(), Some(message));
             self.actions.push(Action::Stop { container, grace, message });
+        }
+    }
+
+    /// Gives containers what their specification says by now that they may use. What was refused is
+    /// not asked for again.
+    fn resize(&mut self, life: &Life) {
+        for member in &life.containers {
+            let is_to_stay = member.running().is_some_and(|running| running.stopping.is_none());
+            if is_to_stay && !member.is_replaced && member.asked != member.spec.resources {
+                self.actions.push(Action::Resize { container: member.spec.name.clone() });
+            }
         }
     }
 

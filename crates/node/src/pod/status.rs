@@ -188,7 +188,7 @@ pub(crate) fn container_status(life: &Life, member: &Member) -> ContainerStatus 
         state: Some(state),
         last_state: Some(last.map(terminated).unwrap_or_default()),
         volume_mounts: volume_mounts(member),
-        resources: spec.resources.clone().filter(|_| has_run),
+        resources: member.given.clone().filter(|_| has_run),
         allocated_resources: spec
             .resources
             .as_ref()

@@ -1,18 +1,20 @@
 //! Lives of pods, told as stories: what happens to a pod, and what is done about it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{ContainerState, Pod, PodStatus};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kubewright_apimachinery::yaml;
 
 use super::life::Life;
 use super::log::run_of;
 use super::plan::{Action, plan};
-use super::status::{Host, status};
+use super::status::{Host, container_status, status};
 use crate::runtime::{Ended, Found, Health, Id, ProbeKind, StartError, Started};
 
 /// A pod whose containers do as the story says.
@@ -28,7 +30,8 @@ struct Story {
 /// `up a` means that a container has started, `exit a 1` that it ended, `no a pull` that it could
 /// not be started, `done a hook` and `failed a hook` what became of its hook, `well a ready` and `ill a alive` what a probe found, `wait 10` that time passes,
 /// `delete 30` that somebody deleted the pod, `phase Failed` that somebody said so, `show` that we look at its status,
-/// and `log a` and `previous a` that somebody asks for its log.
+/// `log a` and `previous a` that somebody asks for its log, `resize a 2` that it is to have other resources, `resized a`
+/// that it has them, and `given a` that we look at those.
 fn check(spec: &str, story: &str, expected: &str) {
     let it = Story::play(spec, story);
     let expected: Vec<&str> =
@@ -79,6 +82,28 @@ impl Story {
                 let code = i32::try_from(number(code)).expect("an exit code");
                 let id = id(self, name);
                 self.life.ended(name, &id, Ended::with_code(code, self.now));
+            }
+            ["resize", name, cpu] => {
+                let mut pod = Pod::clone(&self.life.pod);
+                let spec = pod.spec.as_mut().expect("a spec");
+                let container = spec.containers.iter_mut().find(|it| it.name == name);
+                let requests = BTreeMap::from([("cpu".to_owned(), Quantity(cpu.to_owned()))]);
+                let resources = container.expect("a container").resources.get_or_insert_default();
+                resources.requests = Some(requests);
+                self.life.seen(Arc::new(pod));
+            }
+            ["resized", name] => {
+                let given = self.life.member(name).expect("a container").spec.resources.clone();
+                let id = id(self, name);
+                self.life.resized(name, &id, given);
+            }
+            ["given", name] => {
+                let member = self.life.member(name).expect("a container");
+                let shown = container_status(&self.life, member).resources;
+                let requests = shown.and_then(|it| it.requests).unwrap_or_default();
+                let cpu = requests.get("cpu").map_or("nothing", |cpu| cpu.0.as_str());
+                let told = format!("given {name}: {cpu}");
+                self.tell(&told);
             }
             [how, name, kind] => {
                 let health =
@@ -155,6 +180,7 @@ impl Story {
                 let message = message.unwrap_or_else(|| "again".to_owned());
                 self.tell(&format!("stop {container} in {}s: {message}", grace.as_secs()));
             }
+            Action::Resize { container } => self.tell(&format!("resize {container}")),
             Action::Probe { container, kind } => self.tell(&format!("probe {container} {kind:?}")),
             Action::End { why, .. } => self.tell(&format!("end: {why:?}")),
             Action::Delete => self.tell("delete"),
@@ -623,5 +649,33 @@ fn who_asks_for_the_log_of_a_container_that_waits_is_told_why() {
         "log a",
         "0 start i
          0 log a: container \"a\" in pod \"p\" is waiting to start: PodInitializing",
+    );
+}
+
+/// Status showed what was asked for before anything was done about it.
+#[test]
+fn a_container_shows_the_resources_that_it_was_given() {
+    check(
+        "spec: {containers: [{name: a, resources: {requests: {cpu: '1'}}}]}",
+        "given a
+         up a
+         given a
+         resize a 2
+         given a
+         resized a
+         given a
+         resize a 3
+         exit a 1
+         up a
+         given a",
+        "0 start a
+         0 given a: nothing
+         0 given a: 1
+         0 resize a
+         0 given a: 1
+         0 given a: 2
+         0 resize a
+         0 start a
+         0 given a: 3",
     );
 }

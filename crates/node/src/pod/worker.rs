@@ -12,7 +12,7 @@ use futures::StreamExt as _;
 use futures::future::{BoxFuture, OptionFuture};
 use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use k8s_openapi::api::core::v1::{Pod, PodStatus, ResourceRequirements};
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
 use kubewright::event::Recorder;
@@ -80,6 +80,9 @@ fn version(pod: &Pod) -> Written {
     pod.metadata.resource_version.as_ref()?.parse().ok()
 }
 
+/// What a container may use, as its specification has it.
+type Resources = Option<ResourceRequirements>;
+
 /// What became of something.
 enum Outcome {
     Prepared(Result<Vec<std::net::IpAddr>, PrepareError>),
@@ -87,6 +90,7 @@ enum Outcome {
     Hooked { container: String, id: Id, done: Result<(), RuntimeError> },
     Ended { container: String, id: Id, ended: Ended },
     Stopped { container: String, id: Id, stopped: Result<(), RuntimeError> },
+    Resized { container: String, id: Id, resized: Result<Resources, RuntimeError> },
     Probed { container: String, id: Id, kind: ProbeKind, health: Health },
     Released(Result<(), RuntimeError>),
     Deleted(Result<(), kube::Error>),
@@ -227,6 +231,10 @@ impl Worker {
                     None => return,
                 }
             }
+            Action::Resize { container } => match self.resize(container) {
+                Some(resizing) => resizing,
+                None => return,
+            },
             Action::Probe { container, kind } => match self.probe(container, kind) {
                 Some(probing) => probing,
                 None => return,
@@ -268,6 +276,16 @@ impl Worker {
             let tell = |event| around.recorder.record(&regarding, event);
             let stopped = stop(around.runtime.as_ref(), &target, grace, is_first, &tell).await;
             Outcome::Stopped { container, id: target.id, stopped }
+        }))
+    }
+
+    fn resize(&self, container: String) -> Option<BoxFuture<'static, Outcome>> {
+        let target = self.target(&container, ProbeKind::Liveness)?;
+        let runtime = Arc::clone(&self.around.runtime);
+        Some(Box::pin(async move {
+            let Target { pod, container: spec, id, .. } = target;
+            let resized = runtime.resize(&id, &pod, &spec).await;
+            Outcome::Resized { container, id, resized: resized.map(|()| spec.resources.clone()) }
         }))
     }
 
@@ -355,6 +373,10 @@ impl Worker {
                     self.life().not_stopped(&container, &id);
                 }
             }
+            Outcome::Resized { container, id, resized } => match resized {
+                Ok(given) => self.life().resized(&container, &id, given),
+                Err(error) => warn!(%id, %error, "a container was not given other resources"),
+            },
             Outcome::Probed { container, id, kind, health } => {
                 let event = match &health {
                     Health::Well => None,

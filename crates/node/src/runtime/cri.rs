@@ -45,7 +45,7 @@ use self::api::{
     ListPodSandboxRequest, PodSandbox, PodSandboxFilter, PodSandboxState, PodSandboxStatusRequest,
     PortForwardRequest, RemovePodSandboxRequest, ReopenContainerLogRequest, RunPodSandboxRequest,
     StartContainerRequest, StatusRequest, StopContainerRequest, StopPodSandboxRequest,
-    VersionRequest,
+    UpdateContainerResourcesRequest, VersionRequest,
 };
 pub use self::end::end_containers;
 use self::found::{lost, timestamp};
@@ -405,6 +405,21 @@ impl Runtime for Cri {
             self.api.runtime.clone().stop_container(request).await.map_err(failed)?;
             self.sightings.hurry();
             Ok(())
+        })
+    }
+
+    fn resize<'a>(
+        &'a self,
+        id: &'a Id,
+        pod: &'a Pod,
+        container: &'a Container,
+    ) -> BoxFuture<'a, Result<(), RuntimeError>> {
+        Box::pin(async move {
+            let container_id = own(id).unwrap_or_default().to_owned();
+            let linux = Some(resources::limits(pod, container, self.memory_bytes));
+            let request = UpdateContainerResourcesRequest { container_id, linux };
+            let resized = self.api.runtime.clone().update_container_resources(request).await;
+            resized.map(drop).map_err(failed)
         })
     }
 
