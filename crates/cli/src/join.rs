@@ -12,7 +12,7 @@ use kubewright_cluster::Runtime;
 use kubewright_cluster::join::{self, NodeOptions, SchedulerArgs, Serving};
 
 use crate::cluster::home;
-use crate::up::{find_socket, keep_pages_small, log, parse_socket, runtime, shim};
+use crate::up::{find_socket, keep_pages_small, log, parse_socket, runtime, shim, stages};
 
 #[derive(clap::Args)]
 pub(crate) struct NodeArgs {
@@ -32,6 +32,10 @@ pub(crate) struct NodeArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     nodes: u32,
+    /// What containers are said to do with `--runtime fake`, as a list of stages in YAML
+    /// (docs/node.md).
+    #[arg(long, value_name = "FILE")]
+    stages: Option<PathBuf>,
     /// Labels of the node: `KEY=VALUE[,KEY=VALUE...]`.
     #[arg(long, value_name = "LABELS", value_delimiter = ',', value_parser = parse_label)]
     node_labels: Vec<(String, String)>,
@@ -116,6 +120,9 @@ fn options(args: NodeArgs) -> Result<NodeOptions> {
     if !is_fake && args.nodes != 1 {
         bail!("--nodes is for --runtime fake: this is one machine");
     }
+    if !is_fake && args.stages.is_some() {
+        bail!("--stages is for --runtime fake: what runs does what it does");
+    }
     if is_fake && args.ingress_port.is_some() {
         bail!("--ingress-port is for --runtime process and cri: nothing runs here");
     }
@@ -135,7 +142,7 @@ fn options(args: NodeArgs) -> Result<NodeOptions> {
         std::path::absolute(directory).context("find the data directory")
     };
     let runtime = match args.runtime {
-        Engine::Fake => Runtime::Fake,
+        Engine::Fake => Runtime::Fake { stages: stages(args.stages.as_deref())? },
         Engine::Process => Runtime::Process {
             directory: directory()?,
             shim: shim()?,

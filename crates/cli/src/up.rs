@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use kubewright_cluster::home::{DEFAULT_NAME, Home, Record};
 use kubewright_cluster::kubeconfig;
 use kubewright_cluster::run::{self, Keep, Options};
-use kubewright_cluster::{NAMES, Names, audit, etcd};
+use kubewright_cluster::{NAMES, Names, Stage, audit, etcd, parse_stages};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
@@ -55,6 +55,9 @@ pub(crate) struct Args {
     /// How many nodes there are with `--node fake`; otherwise it is this machine.
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     nodes: usize,
+    /// What containers are said to do with `--node fake`, as a list of stages in YAML (docs/node.md).
+    #[arg(long, value_name = "FILE")]
+    stages: Option<PathBuf>,
     /// Where Ingresses are served on 127.0.0.1 if pods run: 8080; 0 is any port that is free.
     #[arg(long, value_name = "PORT")]
     ingress_port: Option<u16>,
@@ -276,11 +279,16 @@ fn options(args: &Args) -> Result<Options> {
 
 fn node(args: &Args) -> Result<run::Node> {
     let runs = match &args.node {
-        Node::Fake => run::Node::Fake(args.nodes),
+        Node::Fake => {
+            run::Node::Fake { count: args.nodes, stages: stages(args.stages.as_deref())? }
+        }
         Node::None => run::Node::None,
         Node::Process => run::Node::Process { shim: shim()? },
         Node::Cri(socket) => run::Node::Cri { socket: find_socket(socket, "--node")? },
     };
+    if args.stages.is_some() && !matches!(runs, run::Node::Fake { .. }) {
+        bail!("--stages is for --node fake: what runs does what it does");
+    }
     let is_machine = matches!(runs, run::Node::Process { .. } | run::Node::Cri { .. });
     match args.ingress_port {
         Some(_) if !is_machine => {
@@ -291,6 +299,14 @@ fn node(args: &Args) -> Result<run::Node> {
         }
         _ => Ok(runs),
     }
+}
+
+/// What simulated containers do, as a file says.
+pub(crate) fn stages(file: Option<&Path>) -> Result<Vec<Stage>> {
+    let Some(file) = file else { return Ok(Vec::new()) };
+    let text = std::fs::read_to_string(file)
+        .with_context(|| format!("read --stages {}", file.display()))?;
+    parse_stages(&text).map_err(|error| anyhow!("read --stages {}: {error}", file.display()))
 }
 
 /// Where a container runtime listens, wherever this is asked from. `flag` is what named it.

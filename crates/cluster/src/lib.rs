@@ -26,7 +26,7 @@ pub use clock::Clock;
 pub use cluster::{Cluster, Config, Credentials, FrontProxy, Listen, StartError, Storage, Terms};
 pub use kubewright_apiserver::audit;
 pub use kubewright_controllers::{NAMES, Names};
-pub use kubewright_node::runtime::{load_images, shim};
+pub use kubewright_node::runtime::{Stage, StagesError, load_images, parse_stages, shim};
 pub use kubewright_store::etcd;
 pub use nodes::{Nodes, NodesError, Runtime};
 pub use pki::Pki;

@@ -15,7 +15,7 @@ use kubewright::event::Recorder;
 use kubewright::{Cache, Clock};
 use kubewright_apiserver::server::Server;
 use kubewright_apiserver::user::User;
-use kubewright_node::runtime::{self, CriConfig, CriError, ProcessConfig};
+use kubewright_node::runtime::{self, CriConfig, CriError, ProcessConfig, Stage};
 use kubewright_node::{
     BalancerConfig, Dns, LocalAddresses, Machine, ServeError, ServerConfig, balance,
 };
@@ -52,8 +52,8 @@ pub struct Nodes {
 /// What runs the pods of nodes.
 #[derive(Debug, Clone)]
 pub enum Runtime {
-    /// Nothing, though pods live and end as if something did.
-    Fake,
+    /// Nothing, though pods live and end as if something did, as stages say.
+    Fake { stages: Vec<Stage> },
     /// This machine: containers are processes, which end with the cluster. A process that is killed
     /// leaves them to the next one.
     Process {
@@ -80,19 +80,19 @@ impl Runtime {
     pub(crate) fn host_ports_of(&self, names: &[String]) -> Option<String> {
         match self {
             Runtime::Process { .. } => names.first().cloned(),
-            Runtime::Fake | Runtime::Cri { .. } => None,
+            Runtime::Fake { .. } | Runtime::Cri { .. } => None,
         }
     }
 
     /// Whether anything runs.
     pub(crate) fn runs(&self) -> bool {
-        !matches!(self, Runtime::Fake)
+        !matches!(self, Runtime::Fake { .. })
     }
 
     /// Ends what runs, and waits for it.
     pub(crate) async fn end(&self) {
         match self {
-            Runtime::Fake => {}
+            Runtime::Fake { .. } => {}
             Runtime::Process { directory, .. } => end(directory, true).await,
             Runtime::Cri { directory, is_kept, .. } => end(directory, *is_kept).await,
         }
@@ -216,8 +216,8 @@ impl Engine {
         shutdown: &CancellationToken,
     ) -> Result<Self, NodesError> {
         match runtime {
-            Runtime::Fake => {
-                let fake = runtime::Fake::new(clock.clone(), Vec::new());
+            Runtime::Fake { stages } => {
+                let fake = runtime::Fake::new(clock.clone(), stages.clone());
                 let runtime = Arc::new(match agent {
                     Some(agent) => fake.called(&agent),
                     None => fake,

@@ -22,7 +22,7 @@ use crate::kubeconfig::{self, Access};
 use crate::nodes;
 use crate::process::{Signals, raise_file_limit};
 use crate::roots;
-use crate::{Clock, Cluster, Config, Listen, Nodes, Pki, Runtime, Storage, Terms};
+use crate::{Clock, Cluster, Config, Listen, Nodes, Pki, Runtime, Stage, Storage, Terms};
 
 /// Where a cluster is served unless somebody says otherwise, or it was served elsewhere before.
 const DEFAULT_PORT: u16 = 6443;
@@ -55,8 +55,8 @@ pub struct Options {
 pub enum Node {
     /// Somebody else: they wait for a scheduler and nodes.
     None,
-    /// So many nodes on which nothing runs.
-    Fake(usize),
+    /// So many nodes on which nothing runs, and what their containers are said to do.
+    Fake { count: usize, stages: Vec<Stage> },
     /// This machine, as processes. `shim` is the command that calls [`crate::shim`] with the words
     /// that follow.
     Process { shim: Vec<OsString> },
@@ -463,10 +463,11 @@ fn nodes(
     ingress_port: Option<u16>,
 ) -> Result<Option<Nodes>> {
     let (names, runtime) = match node {
-        Node::None | Node::Fake(0) => return Ok(None),
-        Node::Fake(count) => {
+        Node::None | Node::Fake { count: 0, .. } => return Ok(None),
+        Node::Fake { count, stages } => {
             let names = (1..=count).map(|number| format!("{cluster}-{number}")).collect();
-            return Ok(Some(Nodes { names, runtime: Runtime::Fake, volumes, ingress: None }));
+            let runtime = Runtime::Fake { stages };
+            return Ok(Some(Nodes { names, runtime, volumes, ingress: None }));
         }
         Node::Process { shim } => {
             (vec![nodes::hostname()], Runtime::Process { directory, shim, hidden })

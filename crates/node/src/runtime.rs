@@ -40,7 +40,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 
 pub use self::cri::{CriConfig, CriError, LoadError, cri, end_containers, load_images};
-pub use self::fake::{Fake, Stage};
+pub use self::fake::{Fake, Stage, StagesError, parse_stages};
 use self::output::Output;
 pub use self::process::{ProcessConfig, end_processes, process, shim};
 

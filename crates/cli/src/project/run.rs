@@ -78,7 +78,7 @@ pub(super) fn beside(project: &Project) -> Result<(Options, PathBuf)> {
         // It comes and goes, so it does not become anybody's current context.
         kubeconfig: None,
         controllers: up::parse_controllers("*").map_err(anyhow::Error::msg)?,
-        node: cluster_run::Node::Fake(1),
+        node: cluster_run::Node::Fake { count: 1, stages: Vec::new() },
         ingress_port: None,
         audit: None,
     };

@@ -535,6 +535,30 @@ async fn schedulers_follow_legacy_policies() {
     assert_eq!(placed(&ours, "terminator-absent").await, "gpu");
 }
 
+#[tokio::test]
+async fn simulated_pods_do_what_a_file_says() {
+    let home = tempfile::tempdir().expect("a directory");
+    let stages = "- container: broken\n  runsFor: 10ms\n  exitCode: 3\n";
+    std::fs::write(home.path().join("stages.yaml"), stages).expect("it is written");
+    let args = ["--port", "0", "--node", "fake", "--stages", "stages.yaml"];
+    let ours = Ours::up(home.path(), "kubewright", &args);
+    let mut client = ours.access.client().await;
+    let container = json!({"name": "broken", "image": "example.com/broken"});
+    let spec = json!({"restartPolicy": "Never", "containers": [container]});
+    client.create(PODS, &json!({"metadata": {"name": "broken"}, "spec": spec})).await;
+    let limit = Instant::now() + PATIENCE;
+    loop {
+        let status = client.get(&format!("{PODS}/broken")).await["status"].clone();
+        if status["phase"] == "Failed" {
+            let ended = &status["containerStatuses"][0]["state"]["terminated"];
+            assert_eq!(ended["exitCode"], 3, "{status}");
+            break;
+        }
+        assert!(Instant::now() < limit, "{status}");
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
 #[test]
 fn what_cannot_be_joined_is_said_at_once() {
     let user = User::new();
@@ -547,6 +571,14 @@ fn what_cannot_be_joined_is_said_at_once() {
     check(&["node", "--runtime", "docker"], "use `fake`, `process` or `cri=SOCKET`");
     check(&["node", "--runtime", "cri=/no/such.sock"], "give its socket as --runtime cri=SOCKET");
     check(&["node", "--runtime", "process", "--nodes", "2"], "this is one machine");
+    check(&["node", "--runtime", "process", "--stages", "x"], "--stages is for --runtime fake");
+    check(&["node", "--stages", "none.yaml"], "read --stages none.yaml: ");
+    check(&["up", "--node", "none", "--stages", "none.yaml"], "--stages is for --node fake");
+    let wrong = "- owner: Job\n- runFor: 2s\n";
+    std::fs::write(user.home.path().join("wrong.yaml"), wrong).expect("it is written");
+    let told = "read --stages wrong.yaml: line 2: stage 2: unknown field `runFor`";
+    check(&["node", "--stages", "wrong.yaml"], told);
+    check(&["up", "--detach", "--stages", "wrong.yaml"], told);
     check(&["node", "--register-with-taints", "a=b"], "a taint is KEY[=VALUE]:EFFECT");
     check(&["node", "--node-labels", "a b=c"], "--node-labels");
     check(&["scheduler", "--config", "a", "--policy-configmap", "b"], "cannot be used with");

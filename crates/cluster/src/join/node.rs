@@ -81,7 +81,7 @@ pub async fn node(options: NodeOptions, ready: impl FnOnce(&Joined)) -> Result<(
         Runtime::Process { directory, .. } | Runtime::Cri { directory, .. } => {
             Some(Hold::take(directory)?)
         }
-        Runtime::Fake => None,
+        Runtime::Fake { .. } => None,
     };
     let clock = Clock::system();
     let certificate = Current::new();

@@ -5,6 +5,7 @@
 //! `fake.kubewright.dev/runs-for.sidecar: 5s` for one. Nothing is kept elsewhere: what the API says
 //! of a pod is enough to go on after a restart.
 
+mod stages;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ use kubewright_apimachinery::quantity::Quantity;
 use serde::Deserialize;
 use tokio::sync::watch;
 
+pub use self::stages::{StagesError, parse_stages};
 use super::{
     Attempt, Connection, Ended, Found, FoundContainer, Health, Id, Order, PrepareError, ProbeKind,
     Pulled, Runtime, RuntimeError, StartError, Started, Streams, Target, Usage,

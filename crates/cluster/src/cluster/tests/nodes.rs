@@ -135,7 +135,7 @@ async fn the_pods_of_a_node_that_is_gone_are_collected() {
 async fn with_agent(names: [&str; 2]) -> (Cluster, Client, CancellationToken, JoinSet<()>) {
     let nodes = Nodes {
         names: vec![names[0].to_owned()],
-        runtime: Runtime::Fake,
+        runtime: Runtime::Fake { stages: Vec::new() },
         volumes: std::env::temp_dir(),
         ingress: None,
     };

@@ -17,7 +17,7 @@ async fn a_claim_gets_a_directory_where_its_first_pod_is_and_takes_it_along() {
     let root = tempfile::tempdir().expect("a directory");
     let nodes = Nodes {
         names: vec!["node".to_owned()],
-        runtime: Runtime::Fake,
+        runtime: Runtime::Fake { stages: Vec::new() },
         volumes: root.path().to_owned(),
         ingress: None,
     };
