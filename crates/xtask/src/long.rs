@@ -16,6 +16,17 @@ const CRASHES: &str = "200";
 const RUNS: &str = "1000";
 const OBJECTS: &str = "10000";
 const ORACLE_CASES: &str = "10000";
+/// Scenarios that expect no node run without one; those that need one run with ours, and once more
+/// with our scheduler.
+const CONFORMANCE: &str = "cargo build --workspace --bins
+    bin=${CARGO_TARGET_DIR:-$PWD/target}/debug
+    workloads='run --target upstream --only --scheduler --nodes'
+    cargo xtask upstream run --with controller-manager,scheduler -- \
+        $bin/conformance run --target upstream --scheduler
+    cargo xtask upstream run --with controller-manager,scheduler -- \
+        $PWD/.ci/with-node $bin $bin/conformance $workloads
+    cargo xtask upstream run --with controller-manager -- \
+        $PWD/.ci/with-node $bin --scheduler $bin/conformance $workloads";
 const CONTAINERS: &str = "cargo xtask upstream build
     cargo test --workspace --test it --no-run
     cargo xtask containerd -- cargo xtask upstream run --with controller-manager,scheduler -- \
@@ -127,12 +138,12 @@ fn lanes() -> Result<Vec<Lane>> {
         },
         Lane {
             needs: go,
+            command: ["sh", "-ec", CONFORMANCE].map(str::to_owned).into(),
             ..lane(
                 "conformance",
-                "every scenario passes on upstream with all its controllers",
-                "cargo xtask upstream run --with controller-manager,scheduler -- \
-                 cargo run --quiet --package kubewright-conformance -- run --target upstream \
-                 --scheduler",
+                "every scenario passes on upstream with all its controllers, and with a node and \
+                 the scheduler of ours",
+                "",
             )
         },
         Lane {
