@@ -69,6 +69,7 @@ pub async fn run(client: Client, cache: &Cache, mut config: Config, shutdown: Ca
             profile: profile(name, &config, port),
             recorder: recorder.clone(),
             clock: config.clock.clone(),
+            runtime: Arc::clone(&config.runtime),
             shown: shown.clone(),
         };
         tasks.spawn(heartbeat.run(stop.clone()));

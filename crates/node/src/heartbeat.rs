@@ -4,10 +4,11 @@
 //! minutes, though nothing has changed, and whenever the API shows something else: others may have
 //! taken the node for dead while it was silent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Node, ObjectReference};
+use k8s_openapi::api::core::v1::{ContainerImage, Node, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
@@ -20,9 +21,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::node::{LEASES, Profile};
+use crate::runtime::Runtime;
 
 const RENEW_EVERY: Duration = Duration::from_secs(10);
 const REPORT_EVERY: Duration = Duration::from_secs(5 * 60);
+/// How long a runtime may take to list its images.
+const IMAGES_MAX: Duration = Duration::from_secs(5);
 const RETRY_FIRST: Duration = Duration::from_millis(200);
 const RETRY_MAX: Duration = Duration::from_secs(7);
 
@@ -31,6 +35,8 @@ pub(crate) struct Heartbeat {
     pub(crate) profile: Profile,
     pub(crate) recorder: Recorder,
     pub(crate) clock: Clock,
+    /// Knows which images there are.
+    pub(crate) runtime: Arc<dyn Runtime>,
     /// The node as the API shows it, among others.
     pub(crate) shown: Informer<Node>,
 }
@@ -52,8 +58,11 @@ impl Heartbeat {
                 warn!(node = self.profile.name, %error, "a lease is not renewed");
                 continue;
             }
-            if self.is_altered() || reported.elapsed() >= REPORT_EVERY {
-                match self.report().await {
+            // Whoever does not say which it has must not keep the node from being heard of.
+            let images = tokio::time::timeout(IMAGES_MAX, self.runtime.images()).await;
+            let images = images.unwrap_or_default();
+            if self.is_altered(&images) || reported.elapsed() >= REPORT_EVERY {
+                match self.report(&images).await {
                     Ok(_) => reported = Instant::now(),
                     Err(error) => {
                         warn!(node = self.profile.name, %error, "the status of a node is not written");
@@ -64,9 +73,9 @@ impl Heartbeat {
     }
 
     /// Whether the API shows something else than this node says.
-    fn is_altered(&self) -> bool {
+    fn is_altered(&self, images: &[ContainerImage]) -> bool {
         let node = self.shown.get(&ObjectKey::new(None, &self.profile.name));
-        node.ok().flatten().is_some_and(|node| !self.profile.is_shown(&node))
+        node.ok().flatten().is_some_and(|node| !self.profile.is_shown(&node, images))
     }
 
     /// Sees that the node is in the API, as long as that takes. Gives its uid.
@@ -98,17 +107,17 @@ impl Heartbeat {
                 let name = &self.profile.name;
                 let labels = Patch::Merge(labels);
                 self.nodes().patch(name, &PatchParams::default(), &labels).await?;
-                self.report().await
+                self.report(&[]).await
             }
             created => created,
         }
     }
 
-    async fn report(&self) -> Result<Node, kube::Error> {
+    async fn report(&self, images: &[ContainerImage]) -> Result<Node, kube::Error> {
         let name = &self.profile.name;
         let node = self.nodes().get(name).await?;
         let old = node.status.and_then(|status| status.conditions).unwrap_or_default();
-        let status = self.profile.status(&old, self.clock.now());
+        let status = self.profile.status(&old, images, self.clock.now());
         let patch = Patch::Strategic(json!({ "status": status }));
         self.nodes().patch_status(name, &PatchParams::default(), &patch).await
     }

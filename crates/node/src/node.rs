@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::{
-    DaemonEndpoint, Node, NodeAddress, NodeCondition, NodeDaemonEndpoints, NodeSpec, NodeStatus,
-    NodeSystemInfo, Taint,
+    ContainerImage, DaemonEndpoint, Node, NodeAddress, NodeCondition, NodeDaemonEndpoints,
+    NodeSpec, NodeStatus, NodeSystemInfo, Taint,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, OwnerReference, Time};
@@ -51,7 +51,7 @@ impl Profile {
                 ..ObjectMeta::default()
             },
             spec: Some(NodeSpec { taints, ..NodeSpec::default() }),
-            status: Some(self.status(&[], now)),
+            status: Some(self.status(&[], &[], now)),
         }
     }
 
@@ -71,8 +71,13 @@ impl Profile {
     }
 
     /// The status of the node. `old` has the conditions that were shown before: times of what has
-    /// not changed stay, and so does what others say.
-    pub(crate) fn status(&self, old: &[NodeCondition], now: Timestamp) -> NodeStatus {
+    /// not changed stay, and so does what others say. `images` are those that are there.
+    pub(crate) fn status(
+        &self,
+        old: &[NodeCondition],
+        images: &[ContainerImage],
+        now: Timestamp,
+    ) -> NodeStatus {
         let machine = &self.machine;
         let address =
             |type_: &str, address: String| NodeAddress { type_: type_.to_owned(), address };
@@ -100,14 +105,15 @@ impl Profile {
                 swap: None,
                 system_uuid: machine.system_uuid.clone(),
             }),
+            images: (!images.is_empty()).then(|| images.to_vec()),
             ..NodeStatus::default()
         }
     }
 
     /// Whether a node shows what it should, whatever else others have told of it: resources and
     /// conditions of theirs stay.
-    pub(crate) fn is_shown(&self, node: &Node) -> bool {
-        let own = self.status(&[], Timestamp::UNIX_EPOCH);
+    pub(crate) fn is_shown(&self, node: &Node, images: &[ContainerImage]) -> bool {
+        let own = self.status(&[], images, Timestamp::UNIX_EPOCH);
         let Some(shown) = &node.status else { return false };
         type Amounts = Option<BTreeMap<String, Quantity>>;
         let has_all = |own: &Amounts, shown: &Amounts| {
@@ -123,6 +129,7 @@ impl Profile {
         shown.addresses == own.addresses
             && shown.daemon_endpoints == own.daemon_endpoints
             && shown.node_info == own.node_info
+            && (own.images.is_none() || shown.images == own.images)
             && has_all(&own.capacity, &shown.capacity)
             && has_all(&own.allocatable, &shown.allocatable)
             && own.conditions.iter().flatten().all(has_condition)

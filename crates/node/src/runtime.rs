@@ -35,7 +35,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Pod, Probe};
+use k8s_openapi::api::core::v1::{Container, ContainerImage, HTTPGetAction, Pod, Probe};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 
@@ -157,6 +157,11 @@ pub trait Runtime: Send + Sync + 'static {
         attempt: &'a Attempt,
         follow: bool,
     ) -> BoxFuture<'a, Result<BoxStream<'static, std::io::Result<Vec<u8>>>, RuntimeError>>;
+
+    /// The images that are there, as nodes show them.
+    fn images(&self) -> BoxFuture<'_, Vec<ContainerImage>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
 
     /// What a container uses by now; none if nobody counts.
     fn usage<'a>(&'a self, id: &'a Id) -> BoxFuture<'a, Option<Usage>>;

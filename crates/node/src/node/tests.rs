@@ -24,7 +24,7 @@ fn told(conditions: &[NodeCondition]) -> Vec<String> {
 #[test]
 fn a_condition_that_has_not_changed_keeps_its_time() {
     let at = |second| Timestamp::from_second(second).expect("a time");
-    let mut old = profile().status(&[], at(100)).conditions.expect("conditions");
+    let mut old = profile().status(&[], &[], at(100)).conditions.expect("conditions");
     old[3].status = "Unknown".to_owned();
     let other = NodeCondition {
         type_: "Frozen".to_owned(),
@@ -32,7 +32,7 @@ fn a_condition_that_has_not_changed_keeps_its_time() {
         ..NodeCondition::default()
     };
     old.push(other);
-    let new = profile().status(&old, at(160)).conditions.expect("conditions");
+    let new = profile().status(&old, &[], at(160)).conditions.expect("conditions");
     let expected = [
         "Frozen=True since -1, heard -1",
         "MemoryPressure=False since 100, heard 160",
@@ -49,7 +49,7 @@ fn a_node_shows_what_it_should_whatever_others_add() {
     let check = |change: fn(&mut NodeStatus), expected: bool| {
         let mut node = profile().node(now);
         change(node.status.as_mut().expect("a status"));
-        assert_eq!(profile().is_shown(&node), expected);
+        assert_eq!(profile().is_shown(&node, &[]), expected);
     };
     check(|_| {}, true);
     check(
@@ -73,6 +73,18 @@ fn a_node_shows_what_it_should_whatever_others_add() {
         false,
     );
     check(|status| status.node_info.as_mut().expect("some").kubelet_version = "v1".into(), false);
+}
+
+#[test]
+fn a_node_shows_the_images_that_it_has() {
+    let now = Timestamp::from_second(100).expect("a time");
+    let image = ContainerImage { names: Some(vec!["i:1".to_owned()]), size_bytes: Some(7) };
+    let mut node = profile().node(now);
+    assert!(!profile().is_shown(&node, std::slice::from_ref(&image)));
+    node.status = Some(profile().status(&[], std::slice::from_ref(&image), now));
+    assert!(profile().is_shown(&node, &[image]));
+    // Nobody knows which there are: what was known stays.
+    assert!(profile().is_shown(&node, &[]));
 }
 
 #[test]

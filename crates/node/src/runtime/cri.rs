@@ -31,7 +31,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Pod, Probe};
+use k8s_openapi::api::core::v1::{Container, ContainerImage, HTTPGetAction, Pod, Probe};
 use k8s_openapi::api::node::v1::RuntimeClass;
 use kube::api::Api as Objects;
 use kubewright::{Cache, Clock};
@@ -42,10 +42,10 @@ use tracing::{debug, warn};
 use self::api::{
     Api, AttachRequest, ContainerFilter, ContainerState, ContainerStatsRequest, ContainerStatus,
     ContainerStatusRequest, DnsConfig, ExecRequest, ExecSyncRequest, ListContainersRequest,
-    ListPodSandboxRequest, PodSandbox, PodSandboxFilter, PodSandboxState, PodSandboxStatusRequest,
-    PortForwardRequest, RemovePodSandboxRequest, ReopenContainerLogRequest, RunPodSandboxRequest,
-    StartContainerRequest, StatusRequest, StopContainerRequest, StopPodSandboxRequest,
-    UpdateContainerResourcesRequest, VersionRequest,
+    ListImagesRequest, ListPodSandboxRequest, PodSandbox, PodSandboxFilter, PodSandboxState,
+    PodSandboxStatusRequest, PortForwardRequest, RemovePodSandboxRequest,
+    ReopenContainerLogRequest, RunPodSandboxRequest, StartContainerRequest, StatusRequest,
+    StopContainerRequest, StopPodSandboxRequest, UpdateContainerResourcesRequest, VersionRequest,
 };
 pub use self::end::end_containers;
 use self::found::{lost, timestamp};
@@ -534,6 +534,18 @@ impl Runtime for Cri {
             None => futures::stream::empty().boxed(),
         };
         std::future::ready(Ok(stream)).boxed()
+    }
+
+    fn images(&self) -> BoxFuture<'_, Vec<ContainerImage>> {
+        Box::pin(async move {
+            match self.api.images.clone().list_images(ListImagesRequest::default()).await {
+                Ok(found) => image::shown(found.into_inner().images),
+                Err(status) => {
+                    debug!(why = message(&status), "it is not known which images are there");
+                    Vec::new()
+                }
+            }
+        })
     }
 
     fn usage<'a>(&'a self, id: &'a Id) -> BoxFuture<'a, Option<Usage>> {

@@ -1,6 +1,9 @@
 //! Images: whether they are there, and how they come to be.
 
-use k8s_openapi::api::core::v1::Container;
+#[cfg(test)]
+mod tests;
+
+use k8s_openapi::api::core::v1::{Container, ContainerImage};
 use tokio::time::Instant;
 
 use super::api::{
@@ -8,6 +11,24 @@ use super::api::{
 };
 use super::message;
 use crate::runtime::{Fetched, Pulled, StartError};
+
+/// So many images a node shows, the largest, and so many names of each.
+const SHOWN_MAX: usize = 50;
+const NAMES_MAX: usize = 5;
+
+/// Images as nodes show them, by which a scheduler knows who need not fetch them.
+pub(super) fn shown(mut images: Vec<Image>) -> Vec<ContainerImage> {
+    images.sort_by(|one, other| other.size.cmp(&one.size).then_with(|| one.id.cmp(&other.id)));
+    let shown = images.into_iter().take(SHOWN_MAX).map(|image| {
+        let names = image.repo_digests.into_iter().chain(image.repo_tags);
+        let names: Vec<String> = names.take(NAMES_MAX).collect();
+        ContainerImage {
+            names: (!names.is_empty()).then_some(names),
+            size_bytes: i64::try_from(image.size).ok(),
+        }
+    });
+    shown.collect()
+}
 
 /// Sees that a container's image is there, as its policy says.
 pub(super) async fn ensure(
