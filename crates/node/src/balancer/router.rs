@@ -12,6 +12,7 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -31,7 +32,12 @@ pub(super) async fn run(
     table: watch::Receiver<Arc<Table>>,
     shutdown: CancellationToken,
 ) {
-    let router = Arc::new(Router { table, turn: AtomicUsize::new(0), tasks: TaskTracker::new() });
+    let router = Arc::new(Router {
+        table,
+        turn: AtomicUsize::new(0),
+        tasks: TaskTracker::new(),
+        shutdown: shutdown.clone(),
+    });
     let mut connections = JoinSet::new();
     while let Some(accepted) = shutdown.run_until_cancelled(listener.accept()).await {
         match accepted {
@@ -50,8 +56,9 @@ pub(super) async fn run(
 struct Router {
     table: watch::Receiver<Arc<Table>>,
     turn: AtomicUsize,
-    /// Connections to pods, which end when their answers have.
+    /// Connections to pods, which end when their answers have; and what has become of others.
     tasks: TaskTracker,
+    shutdown: CancellationToken,
 }
 
 impl Router {
@@ -65,7 +72,8 @@ impl Router {
             Ok::<_, Infallible>(answered)
         });
         let connection = hyper::server::conn::http1::Builder::new();
-        if let Err(error) = connection.serve_connection(TokioIo::new(stream), service).await {
+        let connection = connection.serve_connection(TokioIo::new(stream), service);
+        if let Err(error) = connection.with_upgrades().await {
             debug!(%error, "a connection ended badly");
         }
     }
@@ -91,19 +99,37 @@ impl Router {
             .map_err(io::Error::other)?;
         self.tasks.spawn(async move {
             // Whoever waits for the answer hears of what goes wrong.
-            let _ = connection.await;
+            let _ = connection.with_upgrades().await;
         });
+        let client = hyper::upgrade::on(&mut request);
         let headers = request.headers_mut();
-        for name in [header::CONNECTION, header::UPGRADE] {
-            headers.remove(name);
+        // What is said about a connection holds for one only, unless it is to become another: then
+        // the pod must say so too.
+        headers.remove(header::CONNECTION);
+        if headers.contains_key(header::UPGRADE) {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
         }
         let text = |text: &str| HeaderValue::from_str(text).map_err(io::Error::other);
         headers.insert("x-forwarded-for", text(&peer.ip().to_string())?);
         headers.insert("x-forwarded-host", text(&host)?);
         headers.insert("x-forwarded-proto", HeaderValue::from_static("http"));
-        let response = sender.send_request(request).await.map_err(io::Error::other)?;
+        let mut response = sender.send_request(request).await.map_err(io::Error::other)?;
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let (pod, shutdown) = (hyper::upgrade::on(&mut response), self.shutdown.clone());
+            self.tasks.spawn(async move {
+                shutdown.run_until_cancelled(join(client, pod)).await;
+            });
+        }
         Ok(response.map(BodyExt::boxed))
     }
+}
+
+/// Passes on whatever is said on a connection that is not HTTP any more.
+async fn join(client: OnUpgrade, pod: OnUpgrade) {
+    let (Ok(client), Ok(pod)) = (client.await, pod.await) else { return };
+    let (mut client, mut pod) = (TokioIo::new(client), TokioIo::new(pod));
+    // Either side may end it, as it likes.
+    let _ = tokio::io::copy_bidirectional(&mut client, &mut pod).await;
 }
 
 fn text(status: StatusCode, text: &'static str) -> Response<Body> {

@@ -188,6 +188,53 @@ async fn pod(name: &'static str, tasks: &mut JoinSet<()>) -> SocketAddr {
     address
 }
 
+/// WebSockets did not get through: the router took their wish for another protocol away.
+#[tokio::test]
+async fn the_router_passes_on_what_becomes_another_protocol() {
+    let mut tasks = JoinSet::new();
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let backends = vec![listener.local_addr().expect("an address")];
+    tasks.spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        let mut request = vec![0; 4096];
+        let length = stream.read(&mut request).await.expect("a request");
+        let request = String::from_utf8_lossy(&request[..length]).to_lowercase();
+        for expected in ["connection: upgrade\r\n", "upgrade: chat\r\n"] {
+            assert!(request.contains(expected), "{request}");
+        }
+        let answer =
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\n";
+        stream.write_all(answer.as_bytes()).await.expect("it is sent");
+        let mut word = [0; 4];
+        stream.read_exact(&mut word).await.expect("a word");
+        stream.write_all(&word).await.expect("it is sent");
+    });
+    let route = table::Route { host: None, path: "/".to_owned(), is_exact: false, backends };
+    let table = Table { routes: vec![route], ..Table::default() };
+    let (_tell, table) = watch::channel(Arc::new(table));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let place = listener.local_addr().expect("an address");
+    let shutdown = CancellationToken::new();
+    tasks.spawn(router::run(listener, table, shutdown.clone()));
+    let mut client = TcpStream::connect(place).await.expect("it listens");
+    let request = b"GET /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n";
+    client.write_all(request).await.expect("it is sent");
+    let mut answer: Vec<u8> = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n") {
+        let length = client.read_buf(&mut answer).await.expect("an answer");
+        assert!(length > 0, "{}", String::from_utf8_lossy(&answer));
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 101 "), "{}", String::from_utf8_lossy(&answer));
+    client.write_all(b"echo").await.expect("it is sent");
+    let mut word = [0; 4];
+    client.read_exact(&mut word).await.expect("an answer");
+    assert_eq!(&word, b"echo");
+    shutdown.cancel();
+    while let Some(ended) = tasks.join_next().await {
+        ended.expect("no panic");
+    }
+}
+
 #[tokio::test]
 async fn the_router_takes_pods_in_turn_and_passes_over_the_dead() {
     let mut tasks = JoinSet::new();

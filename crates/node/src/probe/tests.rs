@@ -52,7 +52,7 @@ async fn listen(takes: Duration, tasks: &mut JoinSet<()>) -> u16 {
     tasks.spawn(async move {
         loop {
             let (mut stream, _) = listener.accept().await.expect("a connection");
-            let mut asked = Vec::new();
+            let mut asked: Vec<u8> = Vec::new();
             while !asked.ends_with(b"\r\n\r\n") {
                 if stream.read_buf(&mut asked).await.expect("a request") == 0 {
                     break;
