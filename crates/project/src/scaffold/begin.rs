@@ -57,7 +57,7 @@ const FILES: &[(&str, &str)] = &[
     ("src/main.rs", include_str!("../../templates/main.rs.txt")),
     ("tests/it/main.rs", include_str!("../../templates/tests.rs.txt")),
 ];
-const APACHE: &str = include_str!("../../../../LICENSE");
+const APACHE: &str = include_str!("../../templates/Apache-2.0.txt");
 const MIT: &str = include_str!("../../templates/MIT.txt");
 
 /// Plans a new project in the folder `root`. If it is there already, there is nothing to be done.

@@ -337,6 +337,17 @@ fn a_diff_names_every_file() {
     }
 }
 
+/// It is there twice, because a crate that is published has nothing from outside its folder.
+#[test]
+fn the_apache_license_of_projects_is_the_one_of_this_repository() {
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../LICENSE");
+    let ours = fs::read_to_string(ours).expect("a license");
+    let dir = tempfile::tempdir().expect("a folder");
+    let wanted = Init { license: License::Apache2, ..begin() };
+    apply(dir.path(), &init(dir.path(), &wanted).expect("a plan")).expect("applied");
+    assert_eq!(fs::read_to_string(dir.path().join("LICENSE")).expect("a license"), ours);
+}
+
 #[test]
 fn versions_of_what_it_is_made_of_are_those_of_this_repository() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
