@@ -110,14 +110,9 @@ pub fn build(options: &Options, linkage: &Linkage) -> Result<Program, ProgramErr
     if let Some(bin) = &options.bin {
         cargo.args(["--bin", bin]);
     }
-    // Paths of this machine have no business in a program that others build as well.
-    let mut flags = env::var("RUSTFLAGS").unwrap_or_default();
-    if let Linkage::Gnu { .. } = linkage {
-        flags.push_str(" -C target-feature=+crt-static");
-    }
     let home = options.project.canonicalize().unwrap_or_else(|_| options.project.clone());
-    flags.push_str(&format!(" --remap-path-prefix={}=/src", home.display()));
-    cargo.env("RUSTFLAGS", flags.trim());
+    let given = |name: &str| env::var(name).ok();
+    cargo.env(ENCODED_FLAGS, flags(given, linkage, &home));
     let command = format!("cargo build --release --target {target}");
     let output = cargo
         .stderr(std::process::Stdio::inherit())
@@ -132,6 +127,33 @@ pub fn build(options: &Options, linkage: &Linkage) -> Result<Program, ProgramErr
         [path] => read(path, options.allow_dynamic),
         paths => Err(ProgramError::Several { command, count: paths.len() }),
     }
+}
+
+/// Flags of the compiler with a character between them that is in no flag, so that folders may have
+/// spaces in their names. Whoever sets it is heard before `RUSTFLAGS`.
+const ENCODED_FLAGS: &str = "CARGO_ENCODED_RUSTFLAGS";
+const BETWEEN_FLAGS: &str = "\u{1f}";
+
+/// The flags that the compiler is given, as [`ENCODED_FLAGS`] has them: those of whoever asks, found
+/// as Cargo finds them, and ours.
+pub(super) fn flags(
+    given: impl Fn(&str) -> Option<String>,
+    linkage: &Linkage,
+    home: &Path,
+) -> String {
+    let (encoded, plain) = (given(ENCODED_FLAGS), given("RUSTFLAGS").unwrap_or_default());
+    let mut flags: Vec<&str> = match &encoded {
+        Some(encoded) => encoded.split(BETWEEN_FLAGS).collect(),
+        None => plain.split(' ').map(str::trim).collect(),
+    };
+    flags.retain(|flag| !flag.is_empty());
+    if let Linkage::Gnu { .. } = linkage {
+        flags.extend(["-C", "target-feature=+crt-static"]);
+    }
+    // Paths of this machine have no business in a program that others build as well.
+    let remap = format!("--remap-path-prefix={}=/src", home.display());
+    flags.push(&remap);
+    flags.join(BETWEEN_FLAGS)
 }
 
 /// The programs that Cargo says it has built.

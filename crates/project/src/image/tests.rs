@@ -103,3 +103,29 @@ fn musl_is_chosen_where_there_is_musl() {
     assert_eq!(choose(None, &[]), Linkage::Gnu { target: gnu });
     assert!(matches!(choose(Some("x"), &[]), Linkage::Given { .. }));
 }
+
+#[test]
+fn flags_of_the_caller_stay_and_folders_may_have_spaces() {
+    use program::{Linkage, flags};
+    let target = || "x".to_owned();
+    let (musl, gnu) = (Linkage::Musl { target: target() }, Linkage::Gnu { target: target() });
+    let home = Path::new("/home/ann lee/pets");
+    let remap = "--remap-path-prefix=/home/ann lee/pets=/src";
+    let check = |given: &[(&str, &str)], linkage: &Linkage, expected: &[&str]| {
+        let given = |name: &str| {
+            let found = given.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let flags = flags(given, linkage, home);
+        assert_eq!(flags.split('\u{1f}').collect::<Vec<_>>(), expected);
+    };
+    check(&[], &musl, &[remap]);
+    check(&[], &gnu, &["-C", "target-feature=+crt-static", remap]);
+    let plain = ("RUSTFLAGS", " -C  debuginfo=1 ");
+    check(&[plain], &musl, &["-C", "debuginfo=1", remap]);
+    let encoded = ("CARGO_ENCODED_RUSTFLAGS", "--cfg\u{1f}a=\"b c\"");
+    check(&[encoded], &musl, &["--cfg", "a=\"b c\"", remap]);
+    // As Cargo has it.
+    check(&[plain, encoded], &musl, &["--cfg", "a=\"b c\"", remap]);
+    check(&[plain, ("CARGO_ENCODED_RUSTFLAGS", "")], &musl, &[remap]);
+}
