@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use kubewright_project::{Plan, Project, apply, recover};
+use kubewright_project::{Plan, Project, apply, begun, recover};
 use serde_json::json;
 
 use crate::cluster::Output;
@@ -29,10 +29,21 @@ pub(crate) struct Which {
 impl Which {
     /// The project, after what a command that was killed has begun is finished.
     pub(crate) fn open(&self) -> Result<Project> {
-        let folder = std::path::absolute(&self.folder).context("find the project")?;
-        let project = Project::find(&folder)?;
+        let project = self.find()?;
         finish(&project.root)?;
         Ok(project)
+    }
+
+    /// The same for what changes its files; a dry run does not even finish.
+    fn open_for(&self, how: &How) -> Result<Project> {
+        let project = self.find()?;
+        how.prepare(&project.root)?;
+        Ok(project)
+    }
+
+    fn find(&self) -> Result<Project> {
+        let folder = std::path::absolute(&self.folder).context("find the project")?;
+        Ok(Project::find(&folder)?)
     }
 }
 
@@ -47,6 +58,23 @@ pub(crate) struct How {
 }
 
 impl How {
+    /// Finishes what a command that was killed has begun, or only tells of it.
+    fn prepare(&self, root: &Path) -> Result<()> {
+        if !self.dry_run {
+            return finish(root);
+        }
+        if let Some(plan) = begun(root)? {
+            let paths: Vec<String> =
+                plan.changes.iter().map(|it| it.path.display().to_string()).collect();
+            eprintln!(
+                "an interrupted command has begun to change {}: the next command without --dry-run \
+                 finishes it first",
+                paths.join(", ")
+            );
+        }
+        Ok(())
+    }
+
     /// Makes the changes of a plan and tells of them, or only tells.
     fn carry_out(&self, root: &Path, plan: &Plan) -> Result<ExitCode> {
         if !self.dry_run {

@@ -2,9 +2,9 @@
 //!
 //! What is to be done is first written down in a journal, beside the files. From the moment that it
 //! has its name, the changes are made, if not by this process then by the next that looks
-//! ([`recover`]): whoever is killed in between leaves the old state or the new one. Until somebody
-//! looks, a program is one of the two as well: files that nobody refers to yet come first, and those
-//! that refer to them last.
+//! ([`recover`]): whoever is killed in between leaves the old state or the new one. What an author
+//! has changed since is not overwritten. Until somebody looks, a program can be built all the same:
+//! files that nobody refers to yet come first, and those that refer to them last.
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +13,8 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::change::{Change, Plan};
+use crate::change::{Change, Plan, ReadError};
+use crate::project::{LIBRARY, MANIFEST, TESTS};
 
 /// Where the journal is, from the project's root.
 const JOURNAL: &str = ".kubewright-journal";
@@ -26,6 +27,16 @@ pub enum ApplyError {
     /// Plan again: somebody else was faster.
     #[error("{}: has changed in the meantime: try again", path.display())]
     Changed { path: PathBuf },
+    /// Put it back, or give up what was begun.
+    #[error(
+        "{}: was changed since a command that changes it was interrupted: put it back as it was, \
+         or delete {} to keep it, and see what git says of the rest",
+        path.display(),
+        JOURNAL
+    )]
+    Edited { path: PathBuf },
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// See what is wrong with the disk. What was begun is finished by the next command.
     #[error("write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
@@ -45,22 +56,35 @@ pub fn apply(root: &Path, plan: &Plan) -> Result<(), ApplyError> {
 /// Finishes what a command that was killed has begun. Says whether there was something.
 ///
 /// # Errors
-/// As [`apply`].
+/// If a file is neither as it was nor as it was to be, or cannot be written.
 pub fn recover(root: &Path) -> Result<bool, ApplyError> {
-    let path = root.join(JOURNAL);
-    let failed = |source| ApplyError::Write { path: path.clone(), source };
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            remove(&unfinished(&path)).map_err(failed)?;
-            return Ok(false);
-        }
-        Err(error) => return Err(failed(error)),
+    let Some(plan) = begun(root)? else {
+        let path = root.join(JOURNAL);
+        remove(&unfinished(&path)).map_err(|source| ApplyError::Write { path, source })?;
+        return Ok(false);
     };
-    let plan: Plan =
-        serde_json::from_str(&text).map_err(|_| ApplyError::Journal { path: JOURNAL.into() })?;
+    for Change { path, before, after } in &plan.changes {
+        if !is_as(root, path, &[before, after])? {
+            return Err(ApplyError::Edited { path: path.clone() });
+        }
+    }
     finish(root, &plan, &mut || Ok(()))?;
     Ok(true)
+}
+
+/// What a command that was killed has begun, if there is something; nothing is written.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn begun(root: &Path) -> Result<Option<Plan>, ApplyError> {
+    let path = root.join(JOURNAL);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(ReadError { path, source }.into()),
+    };
+    let plan: Result<Plan, _> = serde_json::from_str(&text);
+    plan.map(Some).map_err(|_| ApplyError::Journal { path: JOURNAL.into() })
 }
 
 /// `step` is called before each change of the disk; tests die in it.
@@ -71,11 +95,7 @@ fn apply_with(
 ) -> Result<(), ApplyError> {
     recover(root)?;
     for Change { path, before, .. } in &plan.changes {
-        let is_as_planned = match fs::read_to_string(root.join(path)) {
-            Ok(text) => Some(text) == *before,
-            Err(_) => before.is_none(),
-        };
-        if !is_as_planned {
+        if !is_as(root, path, &[before])? {
             return Err(ApplyError::Changed { path: path.clone() });
         }
     }
@@ -85,24 +105,52 @@ fn apply_with(
     finish(root, plan, step)
 }
 
+/// Whether a file is as one of these have it. What is no text is as nobody has it.
+fn is_as(root: &Path, path: &Path, sides: &[&Option<String>]) -> Result<bool, ApplyError> {
+    let text = match fs::read_to_string(root.join(path)) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(false),
+        Err(source) => return Err(ReadError { path: path.to_owned(), source }.into()),
+    };
+    Ok(sides.contains(&&text))
+}
+
 fn finish(
     root: &Path,
     plan: &Plan,
     step: &mut dyn FnMut() -> io::Result<()>,
 ) -> Result<(), ApplyError> {
-    // New files, then edits, then files that nobody refers to any more.
-    for verb in ["create", "edit", "delete"] {
-        for change in plan.changes.iter().filter(|change| change.verb() == verb) {
-            let path = root.join(&change.path);
-            let done = match &change.after {
-                Some(text) => write(&path, text, step),
-                None => step().and_then(|()| remove(&path)).map(|()| prune(root, &path)),
-            };
-            done.map_err(|source| ApplyError::Write { path: change.path.clone(), source })?;
-        }
+    for change in ordered(plan) {
+        let path = root.join(&change.path);
+        let done = match &change.after {
+            Some(text) => write(&path, text, step),
+            None => step().and_then(|()| remove(&path)).map(|()| prune(root, &path)),
+        };
+        done.map_err(|source| ApplyError::Write { path: change.path.clone(), source })?;
     }
     let path = root.join(JOURNAL);
     step().and_then(|()| remove(&path)).map_err(|source| ApplyError::Write { path, source })
+}
+
+/// The changes in the order in which they are made: new files, then edits that add, then edits that
+/// take away, then files that nobody refers to any more. Those that refer to others come last as long
+/// as something is added, and first as soon as something is taken away.
+pub(crate) fn ordered(plan: &Plan) -> Vec<&Change> {
+    let order = |change: &&Change| {
+        let callers = [LIBRARY, TESTS, MANIFEST];
+        let place = callers.iter().position(|caller| change.path == Path::new(caller));
+        let rank = place.map_or(0, |place| 1 + place);
+        match (&change.before, &change.after) {
+            (None, _) => (0, rank),
+            (Some(before), Some(after)) if after.len() >= before.len() => (1, rank),
+            (Some(_), Some(_)) => (2, callers.len() - rank),
+            (Some(_), None) => (3, callers.len() - rank),
+        }
+    };
+    let mut changes: Vec<&Change> = plan.changes.iter().collect();
+    changes.sort_by_key(order);
+    changes
 }
 
 /// Gives a file another text, at once and for good.

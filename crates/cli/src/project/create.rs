@@ -8,7 +8,7 @@ use clap::{Subcommand, ValueEnum};
 use kubewright_project::scaffold::{self, Hooks, Init, Library, License, NewApi, OldApi};
 use kubewright_project::upgrade;
 
-use super::{How, Which, ask, finish};
+use super::{How, Which, ask};
 
 #[derive(clap::Args)]
 pub(crate) struct InitArgs {
@@ -201,7 +201,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<ExitCode> {
             name.context("name the project after its folder: give --name instead")?.to_owned()
         }
     };
-    finish(&root)?;
+    args.how.prepare(&root)?;
     let wanted = Init {
         name,
         domain: args.domain.clone(),
@@ -229,7 +229,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<ExitCode> {
 pub(crate) fn create(args: &Create) -> Result<ExitCode> {
     match args {
         Create::Api(args) => {
-            let project = args.which.open()?;
+            let project = args.which.open_for(&args.how)?;
             let Subject { group, version, kind } = &args.subject;
             let (resource, controller) = wanted_parts(args)?;
             let wanted = NewApi {
@@ -245,7 +245,7 @@ pub(crate) fn create(args: &Create) -> Result<ExitCode> {
             args.how.carry_out(&project.root, &plan)
         }
         Create::Webhook(args) => {
-            let project = args.which.open()?;
+            let project = args.which.open_for(&args.how)?;
             let plan = scaffold::create_webhook(&project, &args.hooks.hooks())?;
             args.how.carry_out(&project.root, &plan)
         }
@@ -255,7 +255,7 @@ pub(crate) fn create(args: &Create) -> Result<ExitCode> {
 pub(crate) fn delete(args: &Delete) -> Result<ExitCode> {
     match args {
         Delete::Api(args) => {
-            let project = args.which.open()?;
+            let project = args.which.open_for(&args.how)?;
             let Subject { group, version, kind } = &args.subject;
             let (group, version, kind) = (group.clone(), version.clone(), kind.clone());
             let unwanted = OldApi { group, version, kind, force: args.force };
@@ -263,7 +263,7 @@ pub(crate) fn delete(args: &Delete) -> Result<ExitCode> {
             args.how.carry_out(&project.root, &plan)
         }
         Delete::Webhook(args) => {
-            let project = args.which.open()?;
+            let project = args.which.open_for(&args.how)?;
             let plan = scaffold::delete_webhook(&project, &args.hooks.hooks(), args.force)?;
             args.how.carry_out(&project.root, &plan)
         }
@@ -271,7 +271,7 @@ pub(crate) fn delete(args: &Delete) -> Result<ExitCode> {
 }
 
 pub(crate) fn change_library(args: &UpgradeArgs) -> Result<ExitCode> {
-    let project = args.which.open()?;
+    let project = args.which.open_for(&args.how)?;
     let library = args.library.library(&args.which.folder)?;
     let plan = upgrade(&project, &library)?;
     args.how.carry_out(&project.root, &plan)

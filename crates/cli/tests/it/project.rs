@@ -202,6 +202,36 @@ fn a_dry_run_shows_and_changes_nothing() {
     assert_eq!(shop.tree(), before);
 }
 
+/// What was begun is finished, but neither by a dry run nor over what its author has written since.
+#[test]
+fn what_was_interrupted_is_finished_by_the_next_command() {
+    let shop = Workshop::new("interrupted");
+    shop.init();
+    let library = shop.root().join("src/lib.rs");
+    let text = fs::read_to_string(&library).expect("a text");
+    let change =
+        json!({"path": "src/lib.rs", "before": text, "after": format!("{text}// More.\n")});
+    let journal = shop.root().join(".kubewright-journal");
+    fs::write(&journal, json!({"changes": [change]}).to_string()).expect("written");
+    let before = shop.tree();
+    let create = [&["create", "api"], &BOOK[..], &["--resource"]].concat();
+    let dry = [&create[..], &["--dry-run"]].concat();
+    let output = shop.output(env!("CARGO_BIN_EXE_kubewright"), &dry);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("an interrupted command has begun to change src/lib.rs"), "{told}");
+    assert_eq!(shop.tree(), before);
+
+    fs::write(&library, "//! Mine.\n").expect("written");
+    let refused = shop.refused(&create);
+    assert!(refused.starts_with("error: src/lib.rs: was changed since a command"), "{refused}");
+    assert_eq!(fs::read_to_string(&library).expect("a text"), "//! Mine.\n");
+    fs::write(&library, text).expect("written");
+    shop.run(&create);
+    assert!(fs::read_to_string(&library).expect("a text").contains("// More.\n"));
+    assert!(!journal.exists());
+}
+
 #[test]
 fn refusals_say_what_to_do() {
     let shop = Workshop::new("refused");

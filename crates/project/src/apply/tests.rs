@@ -86,3 +86,74 @@ fn nothing_to_recover_is_no_error() {
     let (dir, _) = site();
     assert!(!recover(dir.path()).expect("looked"));
 }
+
+/// A folder in which a plan was begun: its first change is made, the others are not.
+fn interrupted() -> (tempfile::TempDir, Plan) {
+    let (dir, plan) = site();
+    let mut steps = 0;
+    // A journal takes three steps, and so does a file.
+    let killed = apply_with(dir.path(), &plan, &mut || {
+        steps += 1;
+        if steps > 6 { Err(io::Error::other("killed")) } else { Ok(()) }
+    });
+    killed.expect_err("it was killed");
+    assert_eq!(fs::read_to_string(dir.path().join("new/deep/made")).expect("a text"), "two");
+    assert_eq!(fs::read_to_string(dir.path().join("edited")).expect("a text"), "one");
+    (dir, plan)
+}
+
+/// It used to write the new text over whatever was there.
+#[test]
+fn what_was_changed_since_is_not_overwritten_by_what_was_begun() {
+    for (path, left) in [("edited", "mine"), ("new/deep/made", "mine"), ("old/gone", "mine")] {
+        let (dir, plan) = interrupted();
+        fs::write(dir.path().join(path), left).expect("written");
+        let before = tree(dir.path());
+        let refused = recover(dir.path()).expect_err("it has changed");
+        let expected = format!(
+            "{path}: was changed since a command that changes it was interrupted: put it back as \
+             it was, or delete .kubewright-journal to keep it, and see what git says of the rest"
+        );
+        assert_eq!(refused.to_string(), expected);
+        assert_eq!(tree(dir.path()), before, "nothing is written");
+        apply(dir.path(), &plan).expect_err("first what was begun");
+
+        fs::remove_file(dir.path().join(JOURNAL)).expect("removed");
+        assert!(!recover(dir.path()).expect("looked"), "it is given up");
+        assert_eq!(fs::read_to_string(dir.path().join(path)).expect("a text"), left);
+    }
+}
+
+#[test]
+fn what_was_begun_can_be_looked_at() {
+    let (dir, plan) = interrupted();
+    let before = tree(dir.path());
+    assert_eq!(begun(dir.path()).expect("looked"), Some(plan));
+    assert_eq!(tree(dir.path()), before, "nothing is written");
+    assert!(recover(dir.path()).expect("recovered"));
+    assert_eq!(begun(dir.path()).expect("looked"), None);
+}
+
+#[test]
+fn callers_are_last_to_come_and_first_to_go() {
+    let order = |changes: Vec<Change>| -> Vec<String> {
+        let plan = Plan { changes };
+        ordered(&plan).iter().map(|change| change.path.display().to_string()).collect()
+    };
+    let come = order(vec![
+        change("Cargo.toml", None, Some("1")),
+        change("src/lib.rs", Some("1"), Some("12")),
+        change("src/zoo.rs", Some("1"), Some("12")),
+        change("src/zoo/v2.rs", None, Some("1")),
+        change("tests/it/main.rs", Some("1"), Some("12")),
+    ]);
+    let expected = ["src/zoo/v2.rs", "Cargo.toml", "src/zoo.rs", "src/lib.rs", "tests/it/main.rs"];
+    assert_eq!(come, expected);
+    let go = order(vec![
+        change("src/ant.rs", Some("12"), Some("1")),
+        change("src/ant/v2.rs", Some("1"), None),
+        change("src/lib.rs", Some("12"), Some("1")),
+        change("tests/it/main.rs", Some("12"), Some("1")),
+    ]);
+    assert_eq!(go, ["tests/it/main.rs", "src/lib.rs", "src/ant.rs", "src/ant/v2.rs"]);
+}

@@ -3,8 +3,9 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::apply::apply;
+use crate::apply::{apply, ordered};
 use crate::project::Project;
+use crate::source;
 
 /// A project in a folder of its own.
 struct Site {
@@ -218,6 +219,127 @@ fn what_is_deleted_was_never_there() {
         site.make(&plan);
         assert_eq!(site.tree(), before, "{}", plan.diff());
     }
+}
+
+/// A kind whose module comes after `lib` in the alphabet.
+fn zoo() -> NewApi {
+    NewApi { kind: "Zoo".to_owned(), ..guestbook() }
+}
+
+/// Whoever is killed between two changes leaves a program that can be built.
+#[test]
+fn between_two_changes_nothing_is_named_that_is_not_there() {
+    let site = Site { dir: tempfile::tempdir().expect("a folder") };
+    let plan = init(site.root(), &begin()).expect("a plan");
+    let last = ordered(&plan).pop().expect("a change");
+    assert_eq!(last.path, Path::new("Cargo.toml"), "without it there is nothing to be built");
+    site.make(&plan);
+    let steps = [
+        Step::Api(guestbook()),
+        Step::Api(zoo()),
+        Step::Api(NewApi { version: "v2".to_owned(), controller: false, ..zoo() }),
+        Step::Webhook(hooks(&zoo())),
+        Step::Webhook(Hooks { kind: "Zoo".to_owned(), ..conversion("v2") }),
+        Step::Api(another("v2")),
+        Step::Webhook(conversion("v2")),
+        Step::Api(another("v3")),
+        Step::Webhook(conversion("v3")),
+    ];
+    for step in &steps {
+        let plan = step.forth(&site);
+        check_prefixes(site.tree(), &plan);
+        site.make(&plan);
+    }
+    for file in ["src/zoo.rs", "src/zoo/controller.rs", "tests/it/zoo_controller.rs"] {
+        let mut broken = site.tree();
+        broken.remove(file).expect("it is there");
+        assert!(!missing(&broken).is_empty(), "without {file}");
+    }
+    let mut broken = site.tree();
+    let parent = broken.get_mut("src/zoo.rs").expect("it is there");
+    *parent = parent.replace("pub mod v2;", "");
+    assert_eq!(missing(&broken), ["zoo::v2::Zoo"; 3]);
+    for step in steps.iter().rev() {
+        let plan = step.back(&site);
+        check_prefixes(site.tree(), &plan);
+        site.make(&plan);
+    }
+}
+
+fn check_prefixes(mut tree: Tree, plan: &Plan) {
+    assert_eq!(missing(&tree), Vec::<String>::new());
+    for change in ordered(plan) {
+        let path = change.path.display().to_string();
+        match &change.after {
+            Some(text) => tree.insert(path.clone(), text.clone()),
+            None => tree.remove(&path),
+        };
+        assert_eq!(missing(&tree), Vec::<String>::new(), "after {path} of\n{}", plan.diff());
+    }
+}
+
+/// What a program and its tests name that is not there: files of modules, and what is in modules.
+fn missing(tree: &Tree) -> Vec<String> {
+    let mut missing = Vec::new();
+    let library = modules(tree, "src/lib.rs", "src", &mut missing);
+    let tests = modules(tree, "tests/it/main.rs", "tests/it", &mut missing);
+    for (module, text) in library.iter().chain(&tests) {
+        for name in names(text) {
+            let (words, item) = name.rsplit_once("::").expect("it has words");
+            let mut words: Vec<&str> = words.split("::").collect();
+            let first = words.remove(0);
+            match first {
+                "crate" | "book_keeper" => {}
+                "super" => {
+                    let parent = module.rsplit_once("::").map_or("", |(parent, _)| parent);
+                    words.insert(0, parent);
+                }
+                "guestbook" | "zoo" => words.insert(0, first),
+                // Of other crates, or of the same source.
+                _ => continue,
+            }
+            let is_there = library.get(&words.join("::")).is_some_and(|text| {
+                text.contains(&format!("fn {item}(")) || text.contains(&format!("kind = {item:?}"))
+            });
+            if !is_there {
+                missing.push(format!("{}::{item}", words.join("::")));
+            }
+        }
+    }
+    missing
+}
+
+/// The sources of a crate by the path of their module, which is empty for the root.
+fn modules<'t>(
+    tree: &'t Tree,
+    file: &str,
+    folder: &str,
+    missing: &mut Vec<String>,
+) -> BTreeMap<String, &'t str> {
+    let mut modules = BTreeMap::new();
+    let mut waiting = vec![(String::new(), file.to_owned(), folder.to_owned())];
+    while let Some((module, file, folder)) = waiting.pop() {
+        let Some(text) = tree.get(&file) else {
+            missing.push(file);
+            continue;
+        };
+        // Tests of a source are in it.
+        for child in source::declared(text).expect("it is Rust").iter().filter(|it| *it != "tests")
+        {
+            let path = format!("{module}::{child}");
+            let path = path.trim_start_matches("::").to_owned();
+            waiting.push((path, format!("{folder}/{child}.rs"), format!("{folder}/{child}")));
+        }
+        modules.insert(module, text.as_str());
+    }
+    modules
+}
+
+/// All names of a source that have several words, as `zoo::v1::Zoo`.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    let words = text.split(move |c: char| !is_word(c));
+    words.filter(|word| word.contains("::") && !word.ends_with(':'))
 }
 
 #[test]
