@@ -14,6 +14,7 @@ use kubewright_project::image::{
 
 use crate::cluster::parse_name;
 use crate::image;
+use crate::project::place;
 
 #[derive(clap::Args)]
 pub(crate) struct BuildArgs {
@@ -81,7 +82,8 @@ fn added(text: &str) -> Result<(PathBuf, String), String> {
 pub(crate) fn run(args: &BuildArgs) -> Result<ExitCode> {
     // Before minutes are spent on building.
     let socket = args.load.then(|| image::socket_of(&args.cluster)).transpose()?;
-    let program = program(args)?;
+    let root = place(&args.project)?.root;
+    let program = program(args, &root)?;
     let mut files = Vec::new();
     for (file, path) in &args.add {
         let bytes = fs::read(file).with_context(|| format!("read {}", file.display()))?;
@@ -104,7 +106,7 @@ pub(crate) fn run(args: &BuildArgs) -> Result<ExitCode> {
         file.write_all(&archive::write(&image, &args.tag)).context("write a file")?;
         image::give(&socket, file.path())?;
     }
-    if let Some(path) = output(args) {
+    if let Some(path) = output(args, &root) {
         let context = || format!("write {}", path.display());
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).with_context(context)?;
@@ -116,13 +118,13 @@ pub(crate) fn run(args: &BuildArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn output(args: &BuildArgs) -> Option<PathBuf> {
+fn output(args: &BuildArgs, root: &Path) -> Option<PathBuf> {
     let name = args.tag.repository.rsplit('/').next().unwrap_or_default();
-    let default = args.project.join("dist").join(format!("{name}.tar"));
+    let default = root.join("dist").join(format!("{name}.tar"));
     args.output.clone().or((!args.push && !args.load).then_some(default))
 }
 
-fn program(args: &BuildArgs) -> Result<Program> {
+fn program(args: &BuildArgs, root: &Path) -> Result<Program> {
     if let Some(binary) = &args.binary {
         return Ok(program::read(binary, args.allow_dynamic)?);
     }
@@ -139,7 +141,7 @@ fn program(args: &BuildArgs) -> Result<Program> {
         ),
     }
     let options = program::Options {
-        project: args.project.clone(),
+        project: root.to_owned(),
         bin: args.bin.clone(),
         target: args.target.clone(),
         allow_dynamic: args.allow_dynamic,

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Subcommand;
-use kubewright_project::Project;
 use kubewright_project::package::model::{self, Origin};
 use kubewright_project::package::{self, Files, helm, kustomize, olm};
+
+use crate::project::place;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -131,12 +132,12 @@ impl Choices {
 
 impl Common {
     fn model(&self) -> Result<package::Model> {
+        let place = place(&self.project)?;
         if self.binary.is_none() {
-            eprintln!("asking the operator in {} about itself", self.project.display());
+            eprintln!("asking the operator in {} about itself", place.root.display());
         }
-        let is_namespaced = Project::open(&self.project)?.is_some_and(|it| it.namespaced);
         let origin = Origin {
-            project: self.project.clone(),
+            project: place.root,
             bin: self.bin.clone(),
             binary: match &self.binary {
                 // It is started in the folder of the project.
@@ -145,7 +146,7 @@ impl Common {
                 }
                 None => None,
             },
-            arguments: self.choices.arguments(is_namespaced),
+            arguments: self.choices.arguments(place.namespaced),
         };
         let mut model = model::read(&origin)?;
         if let Some(release) = &self.release {
@@ -154,8 +155,16 @@ impl Common {
         Ok(model)
     }
 
+    /// Where to write to, if nobody says otherwise into `dist` of the project.
+    fn output(&self, default: &str) -> Result<PathBuf> {
+        match &self.output {
+            Some(path) => Ok(path.clone()),
+            None => Ok(place(&self.project)?.root.join("dist").join(default)),
+        }
+    }
+
     fn write(&self, form: &str, files: &Files) -> Result<ExitCode> {
-        let folder = self.output.clone().unwrap_or_else(|| self.project.join("dist").join(form));
+        let folder = self.output(form)?;
         package::write(files, &folder)?;
         eprintln!("wrote {} files into {}", files.len(), folder.display());
         Ok(ExitCode::SUCCESS)
@@ -166,8 +175,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     match &args.form {
         Form::Yaml(common) => {
             let text = package::yaml(&common.model()?.package)?;
-            let path = common.output.clone();
-            let path = path.unwrap_or_else(|| common.project.join("dist/install.yaml"));
+            let path = common.output("install.yaml")?;
             if path.as_os_str() == "-" {
                 say!("{}", text.trim_end());
                 return Ok(ExitCode::SUCCESS);

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use kubewright_project::{Plan, Project, apply, begun, recover};
+use kubewright_project::{Plan, Project, ProjectError, apply, begun, recover};
 use serde_json::json;
 
 use crate::cluster::Output;
@@ -44,6 +44,30 @@ impl Which {
     fn find(&self) -> Result<Project> {
         let folder = std::path::absolute(&self.folder).context("find the project")?;
         Ok(Project::find(&folder)?)
+    }
+}
+
+/// Where an operator is built.
+pub(crate) struct Place {
+    pub(crate) root: PathBuf,
+    /// Whether it is for its own namespace only.
+    pub(crate) namespaced: bool,
+}
+
+/// Where the operator of a folder is built: at the root of the project that the folder is in, or in
+/// the folder itself if it is in none, for operators need not be projects.
+pub(crate) fn place(folder: &Path) -> Result<Place> {
+    let as_given = |namespaced: bool| Place { root: folder.to_owned(), namespaced };
+    let whole = std::path::absolute(folder).context("find the project")?;
+    // A package that is no project is not part of one above it.
+    if Project::open(&whole)?.is_none() && whole.join("Cargo.toml").exists() {
+        return Ok(as_given(false));
+    }
+    match Project::find(&whole) {
+        Ok(project) if project.root == whole => Ok(as_given(project.namespaced)),
+        Ok(Project { root, namespaced, .. }) => Ok(Place { root, namespaced }),
+        Err(ProjectError::Missing(_)) => Ok(as_given(false)),
+        Err(error) => Err(error.into()),
     }
 }
 

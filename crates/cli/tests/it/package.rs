@@ -1,6 +1,9 @@
-//! What `kubewright package` writes, installed by the tools it is for. Read the same on upstream.
+//! What `kubewright package` writes, and where; installed by the tools it is for. Read the same on
+//! upstream.
 
-use std::path::Path;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use k8s_openapi::api::apps::v1::Deployment;
@@ -9,6 +12,7 @@ use kube::Client;
 use kube::api::Api;
 use kubewright_project::package::{self, About, Model, helm};
 
+use crate::project::succeed;
 use crate::rust::run_as;
 use crate::{UP_ALONE, User};
 
@@ -33,6 +37,42 @@ fn the_chart_of_an_operator_is_installed_changed_and_removed() {
     user.run(&UP_ALONE).expect("up");
     let helm = |arguments: &[&str]| run(&program, &user, &chart, arguments);
     run_as(&user, |client| async move { live(&helm, client).await });
+}
+
+/// A program that says what `at` says of itself, and notes in `asked` how it was asked.
+fn stand_in(folder: &Path) -> PathBuf {
+    let (program, model) = (folder.join("operator"), folder.join("model.json"));
+    fs::write(&model, at::operator().package().to_model()).expect("written");
+    let script = format!(
+        "#!/bin/sh\necho \"$@\" > '{}'\ncat '{}'\n",
+        folder.join("asked").display(),
+        model.display()
+    );
+    fs::write(&program, script).expect("written");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it can be run");
+    program
+}
+
+fn kubewright(folder: &Path, args: &[&str]) -> String {
+    succeed(Command::new(env!("CARGO_BIN_EXE_kubewright")).args(args).current_dir(folder))
+}
+
+/// In a folder of a project it used to forget what the project says, and to write beside it.
+#[test]
+fn a_project_is_packaged_from_any_of_its_folders() {
+    let place = tempfile::tempdir().expect("a folder");
+    let program = stand_in(place.path());
+    let program = program.to_str().expect("a path");
+    kubewright(place.path(), &["init", "clock", "--domain", "my.domain", "--namespaced"]);
+    let root = place.path().join("clock");
+    kubewright(&root.join("src"), &["package", "yaml", "--binary", program]);
+    let asked = fs::read_to_string(place.path().join("asked")).expect("it was asked");
+    assert_eq!(asked, "manifests --model --namespaced\n");
+    let text = fs::read_to_string(root.join("dist/install.yaml")).expect("it is at the root");
+    assert!(text.contains(&format!("name: {KIND}\n")), "{text}");
+    kubewright(&root.join("src"), &["package", "kustomize", "--binary", program]);
+    assert!(root.join("dist/kustomize/kustomization.yaml").is_file());
+    assert!(!root.join("src/dist").exists());
 }
 
 fn run(program: &str, user: &User, chart: &Path, arguments: &[&str]) -> String {
