@@ -213,7 +213,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<ExitCode> {
         },
         owner: args.owner.clone(),
         namespaced: args.namespaced,
-        library: args.library.library(&args.folder)?,
+        library: args.library.library(&root)?,
     };
     let plan = scaffold::init(&root, &wanted)?;
     if !args.how.dry_run {
@@ -272,7 +272,7 @@ pub(crate) fn delete(args: &Delete) -> Result<ExitCode> {
 
 pub(crate) fn change_library(args: &UpgradeArgs) -> Result<ExitCode> {
     let project = args.which.open_for(&args.how)?;
-    let library = args.library.library(&args.which.folder)?;
+    let library = args.library.library(&project.root)?;
     let plan = upgrade(&project, &library)?;
     args.how.carry_out(&project.root, &plan)
 }
@@ -310,8 +310,8 @@ impl HookArgs {
 }
 
 impl LibraryArgs {
-    /// For a project in `folder`.
-    fn library(&self, folder: &Path) -> Result<Library> {
+    /// For the project at `root`.
+    fn library(&self, root: &Path) -> Result<Library> {
         if let Some(url) = &self.kubewright_git {
             return Ok(Library::Git { url: url.clone(), revision: self.kubewright_rev.clone() });
         }
@@ -324,9 +324,9 @@ impl LibraryArgs {
             bail!("--kubewright-path {}: is no checkout of Kubewright", path.display());
         }
         // A manifest's paths are seen from its own folder.
-        match folder == Path::new(".") {
+        match std::env::current_dir().is_ok_and(|here| here == root) {
             true => Ok(Library::Path(crates)),
-            false => Ok(Library::Path(std::path::absolute(crates).context("find the library")?)),
+            false => Ok(Library::Path(crates.canonicalize().context("find the library")?)),
         }
     }
 }

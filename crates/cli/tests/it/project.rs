@@ -280,6 +280,27 @@ fn an_upgrade_is_a_version() {
     );
 }
 
+/// A manifest's paths are seen from its own folder, and those of a command from where it is given.
+#[test]
+fn an_upgrade_to_a_checkout_is_the_same_from_any_folder() {
+    let shop = Workshop::new("checkout");
+    shop.run(&["init", shop.name, "--domain", "my.domain"]);
+    let library = shop.folder.join("library");
+    fs::create_dir_all(library.join("crates/kubewright")).expect("a folder");
+    fs::write(library.join("crates/kubewright/Cargo.toml"), "").expect("written");
+    let upgrade = |folder: &str, path: &str| {
+        let args = ["upgrade", "--kubewright-path", path];
+        let mut command = shop.command(env!("CARGO_BIN_EXE_kubewright"), &args);
+        succeed(command.current_dir(shop.root().join(folder)));
+        let manifest = fs::read_to_string(shop.root().join("Cargo.toml")).expect("a manifest");
+        let line = manifest.lines().find_map(|line| line.strip_prefix("kubewright = "));
+        line.expect("it is a dependency").to_owned()
+    };
+    assert_eq!(upgrade("", "../library"), "{ path = \"../library/crates/kubewright\" }");
+    let whole = format!("{{ path = {:?} }}", library.join("crates/kubewright"));
+    assert_eq!(upgrade("src", "../../library"), whole);
+}
+
 /// Two kinds, one of them in no namespace, three webhooks, and a second version with conversion: it
 /// builds, its own tests pass, it is packaged in every form, its manifests go into a cluster; and
 /// when all is deleted, the tree is as it was.
