@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use toml_edit::{DocumentMut, Item, TomlError};
+
 use super::{ScaffoldError, finished};
 use crate::change::{Draft, Plan};
 use crate::name;
-use crate::project::Project;
+use crate::project::{self, Project, ProjectError};
 use crate::template::fill;
 
 /// What a project begins with.
@@ -63,13 +65,15 @@ const MIT: &str = include_str!("../../templates/MIT.txt");
 /// Plans a new project in the folder `root`. If it is there already, there is nothing to be done.
 ///
 /// # Errors
-/// If a name cannot be, another project is there, or a file would be overwritten.
+/// If a name cannot be, another project is there or one that differs, or a file would be
+/// overwritten.
 pub fn init(root: &Path, wanted: &Init) -> Result<Plan, ScaffoldError> {
     let Init { name, domain, .. } = wanted;
     name::operator(name)?;
     name::domain(domain)?;
     if let Some(there) = Project::open(root)? {
         if (&there.name, &there.domain) == (name, domain) {
+            agree(&there, wanted)?;
             return Ok(Plan::default());
         }
         return Err(ScaffoldError::Contradiction(format!(
@@ -97,6 +101,49 @@ pub fn init(root: &Path, wanted: &Init) -> Result<Plan, ScaffoldError> {
     Ok(finished(draft))
 }
 
+/// A project that is there is its author's. What nobody asks for is as its author has it.
+fn agree(there: &Project, wanted: &Init) -> Result<(), ScaffoldError> {
+    let path = Path::new(project::MANIFEST);
+    let text = Draft::of(&there.root).read(path)?.unwrap_or_default();
+    let manifest: DocumentMut = text.parse().map_err(|error: TomlError| {
+        ProjectError::Manifest { path: path.to_owned(), reason: error.to_string() }
+    })?;
+    let about = |key: &str| manifest.get("package").and_then(|it| it.get(key));
+    // What is no text is taken from a workspace.
+    let differs = |key: &str, wanted: &str| {
+        about(key).is_none_or(|it| it.as_str().is_some_and(|there| there != wanted))
+    };
+    let mut edits = Vec::new();
+    if let Some(license) = wanted.license.name().filter(|name| differs("license", name)) {
+        edits.push(format!("`license = {license:?}` into [package], and its text into LICENSE"));
+    }
+    if let Some(url) = wanted.repository.as_deref().filter(|url| differs("repository", url)) {
+        edits.push(format!("`repository = {url:?}` into [package]"));
+    }
+    if let Some(owner) = &wanted.owner {
+        let is_other = |authors: &Item| {
+            let authors = authors.as_array();
+            authors.is_some_and(|it| it.iter().all(|it| it.as_str() != Some(owner.as_str())))
+        };
+        if about("authors").is_none_or(is_other) {
+            edits.push(format!("`authors = [{owner:?}]` into [package]"));
+        }
+    }
+    if wanted.namespaced && !there.namespaced {
+        edits.push("`namespaced = true` into [package.metadata.kubewright]".to_owned());
+    }
+    if edits.is_empty() {
+        return Ok(());
+    }
+    Err(ScaffoldError::Contradiction(format!(
+        "here is the project {:?} already, and it is left as it is: if it is to be as you say, \
+         write in {} {}",
+        there.name,
+        path.display(),
+        edits.join("; ")
+    )))
+}
+
 fn license(wanted: &Init) -> Option<String> {
     let owner = wanted.owner.as_deref().unwrap_or(&wanted.name);
     match wanted.license {
@@ -111,14 +158,9 @@ fn manifest(wanted: &Init) -> String {
         value.map(|value| format!("{key} = {value}\n")).unwrap_or_default()
     };
     let quoted = |text: &str| toml_edit::Value::from(text).to_string().trim().to_owned();
-    let license = match wanted.license {
-        License::None => None,
-        License::Apache2 => Some("Apache-2.0"),
-        License::Mit => Some("MIT"),
-    };
     let about = [
         line("authors", wanted.owner.as_deref().map(|owner| format!("[{}]", quoted(owner)))),
-        line("license", license.map(quoted)),
+        line("license", wanted.license.name().map(quoted)),
         line("repository", wanted.repository.as_deref().map(quoted)),
     ];
     let namespaced = line("namespaced", wanted.namespaced.then(|| "true".to_owned()));
@@ -133,6 +175,17 @@ fn manifest(wanted: &Init) -> String {
             ("testing", &wanted.library.dependency("testing")),
         ],
     )
+}
+
+impl License {
+    /// As manifests call it.
+    fn name(self) -> Option<&'static str> {
+        match self {
+            License::None => None,
+            License::Apache2 => Some("Apache-2.0"),
+            License::Mit => Some("MIT"),
+        }
+    }
 }
 
 impl Library {

@@ -125,6 +125,62 @@ fn a_project_has_few_files() {
     assert!(told(init(dir.path(), &other)).contains("here is a project already, \"book-keeper\""));
 }
 
+/// It used to say that nothing was to be changed, whatever was asked for.
+#[test]
+fn a_project_that_is_there_is_not_said_to_be_what_it_is_not() {
+    let site = Site::new();
+    let again = |wanted: &Init| init(site.root(), wanted);
+    assert!(again(&begin()).expect("a plan").is_empty());
+    let all = Init {
+        repository: Some("https://example.com/it".to_owned()),
+        license: License::Mit,
+        owner: Some("Me".to_owned()),
+        namespaced: true,
+        ..begin()
+    };
+    let expected = "here is the project \"book-keeper\" already, and it is left as it is: if it is \
+                    to be as you say, write in Cargo.toml `license = \"MIT\"` into [package], and \
+                    its text into LICENSE; `repository = \"https://example.com/it\"` into [package]; \
+                    `authors = [\"Me\"]` into [package]; `namespaced = true` into \
+                    [package.metadata.kubewright]";
+    assert_eq!(told(again(&all)), expected);
+
+    let about = "publish = false\nlicense = \"MIT\"\nrepository = \"https://example.com/it\"\n\
+                 authors = [\"You\", \"Me\"]\n";
+    site.edit("Cargo.toml", "publish = false\n", about);
+    let domain = "domain = \"my.domain\"\n";
+    site.edit("Cargo.toml", domain, &format!("{domain}namespaced = true\n"));
+    assert!(again(&all).expect("a plan").is_empty());
+    // What is not asked for is not compared.
+    assert!(again(&begin()).expect("a plan").is_empty());
+    let other = Init { license: License::Apache2, ..begin() };
+    assert!(told(again(&other)).ends_with("its text into LICENSE"));
+}
+
+/// What it is begun with, it says of itself.
+#[test]
+fn a_project_says_what_it_was_begun_with() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let wanted = Init {
+        repository: Some("https://example.com/it".to_owned()),
+        license: License::Mit,
+        owner: Some("Me \"Myself\"".to_owned()),
+        namespaced: true,
+        ..begin()
+    };
+    apply(dir.path(), &init(dir.path(), &wanted).expect("a plan")).expect("applied");
+    assert!(Project::find(dir.path()).expect("a project").namespaced);
+    let text = fs::read_to_string(dir.path().join("Cargo.toml")).expect("a manifest");
+    let manifest: toml_edit::DocumentMut = text.parse().expect("a manifest");
+    let package = &manifest["package"];
+    assert_eq!(package["repository"].as_str(), Some("https://example.com/it"));
+    assert_eq!(package["license"].as_str(), Some("MIT"));
+    let author = package["authors"].as_array().and_then(|authors| authors.get(0)?.as_str());
+    assert_eq!(author, Some("Me \"Myself\""));
+    let license = fs::read_to_string(dir.path().join("LICENSE")).expect("a license");
+    assert!(license.contains("Copyright (c) Me \"Myself\"\n"), "{license}");
+}
+
 #[test]
 fn a_file_that_is_there_is_not_overwritten() {
     let dir = tempfile::tempdir().expect("a folder");
