@@ -9,6 +9,8 @@ mod tests;
 /// The longest name of an operator: the longest of its objects' names is still one.
 const OPERATOR_CHARS_MAX: usize = 63 - "-controller-manager-metrics-service".len();
 const LABEL_CHARS_MAX: usize = 63;
+/// The longest kind: what its lists are called is still a name.
+const KIND_CHARS_MAX: usize = LABEL_CHARS_MAX - "List".len();
 const SUBDOMAIN_CHARS_MAX: usize = 253;
 
 /// A name that cannot be.
@@ -111,8 +113,11 @@ pub(crate) fn kind(kind: &str) -> Result<(), NameError> {
         let rule = "must begin with a capital letter and have only letters and digits of ASCII";
         return refused(FLAG, kind, format!("{rule}, as \"Guestbook\""));
     }
-    if kind.len() > LABEL_CHARS_MAX {
-        let reason = format!("has {} characters: take at most {LABEL_CHARS_MAX}", kind.len());
+    if kind.len() > KIND_CHARS_MAX {
+        let reason = format!(
+            "has {} characters, and `{kind}List` would be too long: take at most {KIND_CHARS_MAX}",
+            kind.len()
+        );
         return refused(FLAG, kind, reason);
     }
     let module = module(kind);
@@ -122,6 +127,10 @@ pub(crate) fn kind(kind: &str) -> Result<(), NameError> {
     }
     if MODULES.contains(&module.as_str()) {
         let reason = format!("`src/{module}.rs` is something else: choose another");
+        return refused(FLAG, kind, reason);
+    }
+    if module == LIBRARY_CRATE {
+        let reason = format!("`{module}` is the library in `src/lib.rs`: choose another");
         return refused(FLAG, kind, reason);
     }
     if TYPES.contains(&kind) {
@@ -141,6 +150,18 @@ pub(crate) fn plural(plural: &str) -> Result<(), NameError> {
         return refused("plural", plural, reason);
     }
     Ok(())
+}
+
+/// What several objects of a kind are called if nobody says otherwise, as the derive macro has it.
+pub(crate) fn plural_of(kind: &str) -> String {
+    let word = kind.to_ascii_lowercase();
+    if ["s", "x", "z", "ch", "sh"].iter().any(|end| word.ends_with(*end)) {
+        return format!("{word}es");
+    }
+    match word.strip_suffix('y') {
+        Some(stem) if stem.ends_with(|c: char| !"aeiou".contains(c)) => format!("{stem}ies"),
+        _ => format!("{word}s"),
+    }
 }
 
 /// The module of a kind: `CronTab` is in `cron_tab`, `HTTPRoute` in `http_route`.
@@ -192,6 +213,10 @@ const RESERVED: &[&str] = &["gen", "macro_rules", "raw"];
 
 /// Modules that there are already, or that the compiler has other uses for.
 const MODULES: &[&str] = &["lib", "main", "tests"];
+
+/// What `src/lib.rs` has its `Operator` from: a module of the same name beside it is no name for the
+/// compiler, but two.
+const LIBRARY_CRATE: &str = "kubewright";
 
 /// Crates whose name another crate of the same program cannot have.
 const CRATES: &[&str] = &[

@@ -20,7 +20,11 @@ fn kinds_that_cannot_be_are_refused_with_what_to_do() {
     check(kind("Main"), "`src/main.rs` is something else");
     check(kind("Option"), "is a type that its own source uses");
     check(kind("PetList"), "is what a list of another kind is called");
-    check(kind(&"A".repeat(64)), "has 64 characters: take at most 63");
+    check(kind("Kubewright"), "`kubewright` is the library in `src/lib.rs`: choose another");
+    check(kind("Test"), "");
+    // Its list is a kind, too.
+    check(kind(&"A".repeat(59)), "");
+    check(kind(&"A".repeat(60)), "List` would be too long: take at most 59");
     check(kind(""), "must begin with a capital letter");
 }
 
@@ -67,5 +71,20 @@ fn modules_have_the_words_of_kinds() {
         ("V2Thing", "v2_thing"),
     ] {
         assert_eq!(module(kind), expected);
+    }
+}
+
+#[test]
+fn several_of_a_kind_are_called_as_the_derive_macro_has_it() {
+    for (kind, expected) in [
+        ("Guestbook", "guestbooks"),
+        ("CronTab", "crontabs"),
+        ("Fox", "foxes"),
+        ("Bus", "buses"),
+        ("Batch", "batches"),
+        ("Policy", "policies"),
+        ("Day", "days"),
+    ] {
+        assert_eq!(plural_of(kind), expected);
     }
 }

@@ -62,14 +62,18 @@ pub fn create_api(project: &Project, wanted: &NewApi) -> Result<Plan, ScaffoldEr
             agree(there, wanted)?;
             there.clone()
         }
-        None if wanted.resource => Api {
-            module: name::module(kind),
-            group: whole,
-            kind: kind.clone(),
-            plural: plural.clone(),
-            namespaced: wanted.namespaced,
-            versions: Vec::new(),
-        },
+        None if wanted.resource => {
+            let api = Api {
+                module: name::module(kind),
+                group: whole,
+                kind: kind.clone(),
+                plural: plural.clone(),
+                namespaced: wanted.namespaced,
+                versions: Vec::new(),
+            };
+            differ(&apis, &api)?;
+            api
+        }
         None => {
             return Err(ScaffoldError::Contradiction(format!(
                 "{kind} of {whole} is no kind of this project, so there is nothing to control: add \
@@ -176,6 +180,26 @@ pub(super) fn no_version(api: &Api, version: &str) -> ScaffoldError {
         api.kind,
         api.versions.join(", ")
     ))
+}
+
+/// Kinds of one group have no name of the API in common: a cluster would serve only the first.
+fn differ(apis: &[Api], new: &Api) -> Result<(), NameError> {
+    let names = |api: &Api| {
+        let plural = api.plural.clone().unwrap_or_else(|| name::plural_of(&api.kind));
+        [api.kind.to_ascii_lowercase(), plural]
+    };
+    let ours = names(new);
+    for there in apis.iter().filter(|there| there.group == new.group) {
+        let Some(taken) = names(there).into_iter().find(|it| ours.contains(it)) else { continue };
+        let (flag, value, other) = match &new.plural {
+            Some(plural) if *plural == taken => ("plural", plural, "choose another"),
+            None if taken == ours[1] => ("kind", &new.kind, "choose another, or add --plural"),
+            _ => ("kind", &new.kind, "choose another"),
+        };
+        let reason = format!("{taken:?} is a name of {} already: {other}", described(there));
+        return Err(NameError { flag, value: value.clone(), reason });
+    }
+    Ok(())
 }
 
 /// Versions of one kind differ in their fields alone.

@@ -491,6 +491,44 @@ fn names_that_are_taken_are_refused() {
     assert_eq!(told(site.api(&other)), expected);
 }
 
+/// Both would be one definition, or a cluster would refuse the second.
+#[test]
+fn kinds_of_a_group_have_no_name_in_common() {
+    let site = Site::new();
+    site.make(&site.api(&guestbook()).expect("a plan"));
+    let named = |kind: &str, plural: Option<&str>| NewApi {
+        kind: kind.to_owned(),
+        plural: plural.map(str::to_owned),
+        ..guestbook()
+    };
+    let check = |wanted: NewApi, expected: &str| assert_eq!(told(site.api(&wanted)), expected);
+    check(
+        named("GuestBook", None),
+        "--kind \"GuestBook\": \"guestbook\" is a name of Guestbook of webapp.my.domain/v1 already: \
+         choose another",
+    );
+    check(
+        named("Visitors", Some("guestbooks")),
+        "--plural \"guestbooks\": \"guestbooks\" is a name of Guestbook of webapp.my.domain/v1 \
+         already: choose another",
+    );
+    check(
+        named("Guestbooks", Some("many")),
+        "--kind \"Guestbooks\": \"guestbooks\" is a name of Guestbook of webapp.my.domain/v1 \
+         already: choose another",
+    );
+    site.make(&site.api(&named("Page", Some("leafs"))).expect("a plan"));
+    check(
+        named("Leaf", None),
+        "--kind \"Leaf\": \"leafs\" is a name of Page of webapp.my.domain/v1 already: choose \
+         another, or add --plural",
+    );
+    site.make(&site.api(&named("Leaf", Some("leaves"))).expect("a plan"));
+    // In another group it is another name.
+    let elsewhere = NewApi { group: "other".to_owned(), ..named("GuestBook", None) };
+    site.api(&elsewhere).expect("a plan");
+}
+
 #[test]
 fn sources_that_are_no_rust_are_refused_with_their_place() {
     let site = Site::new();
