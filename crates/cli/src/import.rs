@@ -1,6 +1,7 @@
 //! `kubewright import`: Rust types from definitions, in files or in a cluster.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -52,9 +53,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
 fn write(output: Option<&Path>, modules: &[(String, String)]) -> Result<()> {
     let is_file = output.is_some_and(|path| path.extension().is_some_and(|end| end == "rs"));
+    let mut files: Vec<(PathBuf, &str)> = Vec::new();
     match (output, modules) {
         (None, [(_, text)]) => say!("{}", text.trim_end()),
-        (Some(path), [(_, text)]) if is_file => replace(path, text)?,
+        (Some(path), [(_, text)]) if is_file => files.push((path.to_owned(), text.as_str())),
         (Some(folder), modules) if !is_file => {
             for (name, text) in modules {
                 let same = modules.iter().filter(|(other, _)| other == name).count();
@@ -63,13 +65,32 @@ fn write(output: Option<&Path>, modules: &[(String, String)]) -> Result<()> {
                         "{same} definitions are of the kind {name}: import them into folders of their own"
                     );
                 }
-                replace(&folder.join(format!("{name}.rs")), text)?;
+                files.push((folder.join(format!("{name}.rs")), text.as_str()));
             }
         }
         _ => bail!(
             "there are {} definitions, and a file is for one: name a folder with --output",
             modules.len()
         ),
+    }
+    // All before any: what is refused changes nothing.
+    files.iter().try_for_each(|(path, _)| spare(path))?;
+    files.iter().try_for_each(|(path, text)| replace(path, text))
+}
+
+/// Refuses to write over what somebody has written.
+fn spare(path: &Path) -> Result<()> {
+    let there = match fs::read(path) {
+        Ok(there) => there,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).with_context(|| format!("read {}", path.display())),
+    };
+    if !import::is_generated(&String::from_utf8_lossy(&there)) {
+        bail!(
+            "{} was not written by `kubewright import` and would be lost: move it away, or name \
+             another place with --output",
+            path.display()
+        );
     }
     Ok(())
 }

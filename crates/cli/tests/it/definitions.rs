@@ -50,6 +50,30 @@ fn a_pipeline_learns_what_a_definition_breaks_by_the_exit_code() {
 }
 
 #[test]
+fn an_import_writes_over_what_was_imported_and_nothing_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("at.rs");
+    let import = |path: &std::path::Path| {
+        kubewright(&["import", "--crd", OLD, "--output", path.to_str().expect("text")])
+    };
+    for path in [file.as_path(), folder.path()] {
+        fs::write(&file, "//! Mine.\n").expect("written");
+        let refused = import(path);
+        assert_eq!(refused.status.code(), Some(2));
+        let told = text(refused.stderr);
+        assert!(told.contains("at.rs was not written by `kubewright import`"), "{told}");
+        assert_eq!(fs::read_to_string(&file).expect("read"), "//! Mine.\n");
+
+        fs::remove_file(&file).expect("removed");
+        assert_eq!(import(path).status.code(), Some(0));
+        let written = fs::read_to_string(&file).expect("read");
+        fs::write(&file, format!("{written}// A change that is lost.\n")).expect("written");
+        assert_eq!(import(path).status.code(), Some(0));
+        assert_eq!(fs::read_to_string(&file).expect("read"), written);
+    }
+}
+
+#[test]
 fn a_definition_is_imported_from_a_file_and_from_a_cluster() {
     let from_file = kubewright(&["import", "--crd", OLD]);
     assert_eq!(from_file.status.code(), Some(0));
