@@ -1,6 +1,11 @@
 //! Objects of a rendered operator, brought into a cluster or taken away.
 
-use anyhow::{Context as _, Result, anyhow};
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::{GroupVersionKind, TypeMeta};
@@ -13,6 +18,8 @@ use serde_json::Value;
 /// Who applies them.
 const MANAGER: &str = "kubewright";
 const DEFINITION: &str = "CustomResourceDefinition";
+/// Far longer than a server takes that will serve it at all.
+const SERVED_MAX: Duration = Duration::from_secs(60);
 
 /// What becomes of an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,11 +57,43 @@ pub(crate) async fn apply(client: &Client, object: &Value, force: bool) -> Resul
     let applied = api.patch(name, &params, &Patch::Apply(object)).await;
     applied.with_context(|| format!("apply {}", title(object)))?;
     if object["kind"] == DEFINITION {
-        let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-        let served = await_condition(definitions, name, conditions::is_crd_established());
-        served.await.with_context(|| format!("wait until {name} is served"))?;
+        await_served(client, name).await?;
     }
     Ok(Outcome::Applied)
+}
+
+/// Waits until a server serves what it was given, but not for ever: it may have refused the names.
+async fn await_served(client: &Client, name: &str) -> Result<()> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let served = await_condition(definitions.clone(), name, conditions::is_crd_established());
+    if let Ok(served) = tokio::time::timeout(SERVED_MAX, served).await {
+        served.with_context(|| format!("wait until {name} is served"))?;
+        return Ok(());
+    }
+    let there = definitions.get_opt(name).await;
+    let there = there.with_context(|| format!("read the definition {name}"))?;
+    bail!(
+        "the server does not serve {name} after {} seconds: {}",
+        SERVED_MAX.as_secs(),
+        state(there.as_ref())
+    );
+}
+
+/// What a server says of a definition.
+fn state(definition: Option<&CustomResourceDefinition>) -> String {
+    let Some(definition) = definition else { return "somebody has deleted it".to_owned() };
+    let told = definition.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let told: Vec<String> = told
+        .map(|condition| {
+            let reason = condition.reason.as_deref().unwrap_or("no reason");
+            let message = condition.message.as_deref().unwrap_or("no message");
+            format!("{}={} ({reason}: {message})", condition.type_, condition.status)
+        })
+        .collect();
+    match told.is_empty() {
+        true => "nobody has looked at it: is the controller for definitions at work?".to_owned(),
+        false => told.join(", "),
+    }
 }
 
 /// Deletes an object, and does not wait for its end.
