@@ -3,6 +3,8 @@
 
 mod screen;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -202,26 +204,43 @@ impl Running {
 
 /// Tells of changes of the sources, for as long as it is kept.
 fn watch(root: &Path, events: mpsc::Sender<Event>) -> Result<notify::RecommendedWatcher> {
+    // Some systems tell of paths as they really are.
+    let root = root.canonicalize().with_context(|| format!("find {}", root.display()))?;
+    let sources = root.clone();
     let tell = move |event: notify::Result<notify::Event>| {
-        let is_change = event.as_ref().is_ok_and(|event| !event.kind.is_access());
+        let is_change = event.is_ok_and(|event| {
+            let is_ours = || event.paths.iter().any(|path| is_source(&sources, path));
+            // Where too much has happened, nobody says what it was.
+            event.need_rescan() || !event.kind.is_access() && is_ours()
+        });
         if is_change {
             // Where so much waits already, a change does too.
             let _ = events.try_send(Event::Changed);
         }
     };
     let mut watcher = notify::recommended_watcher(tell).context("watch the sources")?;
+    // Editors put another file in the place of the one they change, and whoever watches the file
+    // watches the one that is gone.
     for (path, mode) in [
-        ("src", RecursiveMode::Recursive),
-        ("Cargo.toml", RecursiveMode::NonRecursive),
-        ("build.rs", RecursiveMode::NonRecursive),
+        (root.clone(), RecursiveMode::NonRecursive),
+        (root.join(SOURCES), RecursiveMode::Recursive),
     ] {
-        let path = root.join(path);
         if path.exists() {
             let watched = watcher.watch(&path, mode);
             watched.with_context(|| format!("watch {}", path.display()))?;
         }
     }
     Ok(watcher)
+}
+
+/// Where sources are, and what else is built.
+const SOURCES: &str = "src";
+const BUILT: [&str; 2] = ["Cargo.toml", "build.rs"];
+
+/// Whether the operator is another when this file is. Not all is that changes at the root: a build
+/// writes there.
+fn is_source(root: &Path, path: &Path) -> bool {
+    path.starts_with(root.join(SOURCES)) || BUILT.iter().any(|name| path == root.join(name))
 }
 
 /// Builds the operator once changes have settled; what cargo says becomes lines.
