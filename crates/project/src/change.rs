@@ -93,6 +93,11 @@ impl<'a> Draft<'a> {
         Ok(self.sides(path)?.after.clone())
     }
 
+    /// What is in a file that was read, whatever would be by now.
+    pub(crate) fn before(&self, path: &Path) -> Option<&str> {
+        self.files.get(path)?.before.as_deref()
+    }
+
     pub(crate) fn write(&mut self, path: &Path, text: String) -> Result<(), ReadError> {
         self.sides(path)?.after = Some(text);
         Ok(())

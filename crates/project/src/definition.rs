@@ -1,5 +1,7 @@
 //! CustomResourceDefinitions in files: found, and brought to `apiextensions.k8s.io/v1`.
 
+#[cfg(test)]
+mod tests;
 mod upgrade;
 
 use std::fs;
@@ -58,16 +60,17 @@ pub fn read(file: &Path) -> Result<Vec<Source>, ReadError> {
 /// It is no YAML, or there is none.
 pub fn parse(file: &Path, text: &str) -> Result<Vec<Source>, ReadError> {
     let syntax = |line, problem: String| ReadError::Syntax { file: file.to_owned(), line, problem };
-    let documents = yaml::documents(text).map_err(|error| syntax(1, error.to_string()))?;
+    let documents =
+        yaml::documents(text).map_err(|error| syntax(separator_line(text), error.to_string()))?;
     let (mut sources, mut kinds) = (Vec::new(), Vec::new());
     for document in documents {
         let begin = document.as_ptr() as usize - text.as_ptr() as usize;
         let line = 1 + text[..begin].matches('\n').count();
         let decoded = match yaml::is_json(document.as_bytes()) {
-            true => json::decode(document.as_bytes()).map_err(|error| error.to_string()),
-            false => yaml::decode(document).map_err(|error| error.to_string()),
+            true => json::decode(document.as_bytes()).map_err(|error| in_json(document, &error)),
+            false => yaml::decode(document).map_err(in_yaml),
         };
-        let object = decoded.map_err(|problem| syntax(line, problem))?.value;
+        let object = decoded.map_err(|(below, problem)| syntax(line + below, problem))?.value;
         let objects = match object["items"].as_array() {
             Some(items) => items.clone(),
             None => vec![object],
@@ -89,6 +92,36 @@ pub fn parse(file: &Path, text: &str) -> Result<Vec<Source>, ReadError> {
         return Err(ReadError::NoDefinition { file: file.to_owned(), kinds });
     }
     Ok(sources)
+}
+
+/// How many lines below the first of its document a mistake is, and what it is.
+fn in_yaml(error: yaml::DecodeError) -> (usize, String) {
+    match error {
+        // Counted from 1, and 0 if it is not known.
+        yaml::DecodeError::Syntax { line, problem } => {
+            (line.saturating_sub(1), format!("yaml: {problem}"))
+        }
+        other => (0, other.to_string()),
+    }
+}
+
+fn in_json(document: &str, error: &json::DecodeError) -> (usize, String) {
+    let below = match error {
+        json::DecodeError::Syntax { offset, .. } => {
+            document.bytes().take(*offset).filter(|byte| *byte == b'\n').count()
+        }
+        json::DecodeError::NumberOutOfRange { .. } => 0,
+    };
+    (below, error.to_string())
+}
+
+/// The first line that begins as one between documents, and goes on as none may.
+fn separator_line(text: &str) -> usize {
+    let is_wrong = |line: &str| {
+        let rest = line.strip_prefix("---").map(str::trim);
+        rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('#'))
+    };
+    1 + text.lines().position(is_wrong).unwrap_or(0)
 }
 
 /// The name of a definition, `plural.group`.

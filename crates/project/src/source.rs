@@ -13,7 +13,7 @@ use std::ops::Range;
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned as _;
-use syn::{Expr, ExprMethodCall, File, Item, ItemMod, Stmt};
+use syn::{Expr, ExprMethodCall, File, Item, ItemFn, ItemMod, Stmt};
 
 pub(crate) use self::kind::{Kind, kinds, with_version};
 
@@ -24,8 +24,13 @@ pub enum EditError {
     #[error("{line}:{column}: is no Rust: {reason}")]
     Syntax { line: usize, column: usize, reason: String },
     /// Its author must bring it back, or do the rest by hand.
-    #[error(" there is no `fn {function}` that ends with a call: add `{addition}` by hand")]
-    NoChain { function: String, addition: String },
+    #[error("{line}: there is no `fn {function}` that ends with a call: add `{addition}` by hand")]
+    NoChain {
+        /// Of the function, or the last one if there is none.
+        line: usize,
+        function: String,
+        addition: String,
+    },
     /// Its author must take it out by hand.
     #[error("{line}: `mod {name}` has its text in place: take it out by hand")]
     Inline { line: usize, name: String },
@@ -170,8 +175,13 @@ pub(crate) fn without_space(text: &str) -> String {
 /// `.method(argument)`.
 pub(crate) fn add_call(text: &str, function: &str, call: &str) -> Result<String, EditError> {
     let file = parse(text)?;
-    let no_chain =
-        || EditError::NoChain { function: function.to_owned(), addition: call.to_owned() };
+    let no_chain = || {
+        let line = match named(&file, function) {
+            Some(found) => found.sig.ident.span().start().line,
+            None => text.lines().count().max(1),
+        };
+        EditError::NoChain { line, function: function.to_owned(), addition: call.to_owned() }
+    };
     let tail = tail(&file, function).ok_or_else(no_chain)?;
     if !matches!(tail, Expr::MethodCall(_) | Expr::Call(_) | Expr::Path(_)) {
         return Err(no_chain());
@@ -189,14 +199,17 @@ pub(crate) fn remove_call(text: &str, call: &Call) -> String {
 
 /// The expression that a function ends with.
 fn tail<'f>(file: &'f File, function: &str) -> Option<&'f Expr> {
-    let found = file.items.iter().find_map(|item| match item {
-        Item::Fn(found) if found.sig.ident == function => Some(found),
-        _ => None,
-    });
-    match found?.block.stmts.last()? {
+    match named(file, function)?.block.stmts.last()? {
         Stmt::Expr(tail, None) => Some(tail),
         _ => None,
     }
+}
+
+fn named<'f>(file: &'f File, function: &str) -> Option<&'f ItemFn> {
+    file.items.iter().find_map(|item| match item {
+        Item::Fn(found) if found.sig.ident == function => Some(found),
+        _ => None,
+    })
 }
 
 fn range(span: Span) -> Range<usize> {

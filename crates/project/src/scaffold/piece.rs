@@ -110,10 +110,14 @@ fn is_same(root: &Path, there: &str, made: &str) -> bool {
 fn edit(
     draft: &mut Draft<'_>,
     path: &Path,
-    edit: impl FnOnce(&str) -> Result<String, source::EditError>,
+    edit: impl Fn(&str) -> Result<String, source::EditError>,
 ) -> Result<(), ScaffoldError> {
     let missing = || ScaffoldError::Absent { path: path.to_owned() };
     let text = draft.read(path)?.ok_or_else(missing)?;
-    let edited = edit(&text).map_err(|error| in_file(path, error))?;
+    let edited = edit(&text).map_err(|error| {
+        // Lines are counted in the file as its author sees it.
+        let before = draft.before(path).and_then(|before| edit(before).err());
+        in_file(path, before.unwrap_or(error))
+    })?;
     Ok(draft.write(path, edited)?)
 }

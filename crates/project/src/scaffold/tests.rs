@@ -535,6 +535,11 @@ fn sources_that_are_no_rust_are_refused_with_their_place() {
     site.edit("src/lib.rs", "pub fn", "pub fnord fn");
     let refused = told(site.api(&guestbook()));
     assert!(refused.starts_with("src/lib.rs:6:5: is no Rust: "), "{refused}");
+
+    let site = Site::new();
+    site.edit("src/lib.rs", "pub fn operator", "pub fn program");
+    let refused = told(site.api(&guestbook()));
+    assert!(refused.starts_with("src/lib.rs:8: there is no `fn operator`"), "{refused}");
 }
 
 /// What a diff shows is what is done.

@@ -60,9 +60,15 @@ fn a_call_comes_to_the_end_of_the_chain() {
 
 #[test]
 fn a_function_that_does_not_end_with_a_chain_is_left_to_its_author() {
-    for text in ["fn other() {}", "fn operator() { a; }", "fn operator() { match a {} }"] {
+    for (text, line) in [
+        ("", 1),
+        ("fn one() {}\n\nfn two() {}\n", 3),
+        ("fn one() {}\n\nfn operator() { a; }\n\nfn two() {}\n", 3),
+        ("/// It.\npub fn operator() {\n    match a {}\n}\n", 2),
+    ] {
         let refused = add_call(text, "operator", ".b()").expect_err("it is refused").to_string();
-        assert!(refused.ends_with("add `.b()` by hand"), "{refused}");
+        let reason = "there is no `fn operator` that ends with a call: add `.b()` by hand";
+        assert_eq!(refused, format!("{line}: {reason}"));
     }
 }
 
