@@ -13,7 +13,8 @@ use crate::project::{MANIFEST, Project, ProjectError};
 use crate::scaffold::Library;
 
 /// What must be of the version that the library is made with, or their types are not the same.
-const COMPANIONS: &[(&str, &str)] = &[("k8s-openapi", "0.29"), ("kube", "5.0"), ("schemars", "1")];
+pub(crate) const COMPANIONS: &[(&str, &str)] =
+    &[("k8s-openapi", "0.29"), ("kube", "5.0"), ("schemars", "1")];
 /// Crates of the library, by the folder that each is in.
 const OURS: &[(&str, &str)] = &[("kubewright", "kubewright"), ("kubewright-testing", "testing")];
 

@@ -6,6 +6,7 @@ use super::*;
 use crate::apply::{apply, ordered};
 use crate::project::Project;
 use crate::source;
+use crate::upgrade::COMPANIONS;
 
 /// A project in a folder of its own.
 struct Site {
@@ -585,6 +586,11 @@ fn versions_of_what_it_is_made_of_are_those_of_this_repository() {
             let ours = &workspace["workspace"]["dependencies"][name];
             assert_eq!(version(dependency), version(ours), "{name}");
         }
+    }
+    for (name, companion) in COMPANIONS {
+        let ours = &workspace["workspace"]["dependencies"][*name];
+        assert_eq!(*companion, version(ours), "an upgrade sets {name}");
+        assert!(manifest["dependencies"].get(*name).is_some(), "a project has {name}");
     }
     let rust = &workspace["workspace"]["package"]["rust-version"];
     assert_eq!(manifest["package"]["rust-version"].as_str(), rust.as_str());
