@@ -1,5 +1,7 @@
 //! That a namespace ends is told, once, before it does.
 
+use std::time::Duration;
+
 use http::Method;
 use kube::ResourceExt as _;
 use tenancy::{BILLED, FINALIZER, Services};
@@ -47,6 +49,45 @@ async fn a_lost_answer_makes_no_second_closure() {
         office.is_told(1).await;
         site.told(BILLED, "False", "BillingUnavailable").await;
         office.set(Mood::Fine);
+        site.gone().await;
+        assert_eq!(office.closures(), [team.uid().expect("a uid")]);
+    })
+    .await;
+}
+
+/// Who does not answer in time is not waited for; it is tried again, and nothing goes until then.
+#[tokio::test]
+async fn slow_billing_holds_the_namespace_until_it_answers() {
+    let office = Office::open().await;
+    let services = Services { service_timeout: Duration::from_millis(300), ..at(&office) };
+    beside(services, async |site| {
+        site.create().await;
+        let team = site.created().await;
+        office.set(Mood::Slow);
+        site.delete().await;
+        let held = site.told(BILLED, "False", "BillingUnavailable").await;
+        assert_eq!(held.finalizers(), [FINALIZER]);
+        assert_eq!(office.told(), 0);
+        office.set(Mood::Fine);
+        site.gone().await;
+        assert_eq!(office.closures(), [team.uid().expect("a uid")]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn billing_is_believed_by_its_certificate() {
+    let (office, other) = (Office::open_secured().await, Office::open_secured().await);
+    let right = Services { billing_ca: Some(office.ca()), ..at(&office) };
+    let wrong = Services { billing_ca: Some(other.ca()), ..at(&office) };
+    beside(wrong, async |site| {
+        site.create().await;
+        let team = site.created().await;
+        site.delete().await;
+        let held = site.told(BILLED, "False", "BillingUnavailable").await;
+        assert_eq!(held.finalizers(), [FINALIZER]);
+        assert_eq!(office.told(), 0, "somebody else is told nothing");
+        site.change(right).await;
         site.gone().await;
         assert_eq!(office.closures(), [team.uid().expect("a uid")]);
     })
