@@ -160,9 +160,92 @@ fn the_bundle_says_what_it_owns_and_may_do() {
     assert_eq!(spec["webhookdefinitions"][1]["webhookPath"], "/validate-example-com-v1-pet");
     let names: Vec<_> = files.keys().map(|path| path.display().to_string()).collect();
     assert!(!names.iter().any(|name| name.contains("serviceaccount")), "{names:?}");
-    let extension = file(&files, "v1/cluster-extension.yaml");
-    assert!(extension.contains("kind: ClusterExtension"));
     assert_eq!(olm::image_beside("r:5000/pets:1", "bundle"), "r:5000/pets-bundle:1");
+}
+
+/// What the second generation of the lifecycle manager is given: each name leads to the next.
+#[test]
+fn an_extension_comes_out_of_its_catalog_by_an_account_that_may() {
+    let options = olm::Options {
+        channels: vec!["stable".to_owned(), "fast".to_owned()],
+        bundle_image: "r/pets-bundle:1.2.3".to_owned(),
+        catalog_image: "r/pets-catalog:1.2.3".to_owned(),
+        replaces: Some("pets.v1.2.2".to_owned()),
+        ..olm::Options::default()
+    };
+    let files = olm::bundle(&pets(), &options).expect("a bundle");
+    let objects = |path: &str| -> Vec<Value> {
+        let documents = yaml::documents(file(&files, path)).expect("documents");
+        documents.into_iter().map(|text| yaml::decode(text).expect("YAML").value).collect()
+    };
+    let source = objects("v1/cluster-catalog.yaml");
+    assert_eq!(source.len(), 1);
+    let image = json!({"source": {"type": "Image", "image": {"ref": "r/pets-catalog:1.2.3"}}});
+    assert_eq!(source[0]["spec"], image);
+
+    let catalog = objects("catalog/catalog.yaml");
+    let entries = json!([{"name": "pets.v1.2.3", "replaces": "pets.v1.2.2"}]);
+    let channels: Vec<&Value> =
+        catalog.iter().filter(|blob| blob["schema"] == "olm.channel").collect();
+    assert_eq!(channels.len(), 2);
+    assert!(channels.iter().all(|channel| channel["entries"] == entries), "{channels:?}");
+    let bundle = catalog.last().expect("a bundle");
+    assert_eq!(bundle["name"], "pets.v1.2.3");
+    assert_eq!(bundle["image"], "r/pets-bundle:1.2.3");
+
+    let extension = objects("v1/cluster-extension.yaml");
+    let [namespace, account, role, binding, asked] = extension.as_slice() else {
+        panic!("{extension:?}")
+    };
+    assert_eq!(namespace["metadata"], json!({"name": "pets-system"}));
+    let installer = json!({"name": "pets-installer", "namespace": "pets-system"});
+    assert_eq!(account["metadata"], installer);
+    assert_eq!(binding["roleRef"]["name"], role["metadata"]["name"]);
+    assert_eq!(binding["subjects"][0]["kind"], account["kind"]);
+    assert_eq!(binding["subjects"][0]["name"], installer["name"]);
+    assert_eq!(binding["subjects"][0]["namespace"], installer["namespace"]);
+    assert_eq!(asked["kind"], "ClusterExtension");
+    let expected = json!({
+        "namespace": "pets-system",
+        "serviceAccount": {"name": "pets-installer"},
+        "source": {"sourceType": "Catalog", "catalog": {
+            "packageName": "pets", "version": "1.2.3", "channels": ["stable", "fast"],
+        }},
+    });
+    assert_eq!(asked["spec"], expected);
+    check_installer(role["rules"].as_array().expect("rules"));
+}
+
+/// It may make all that the bundle comes to, and give roles that have more rights than it has.
+fn check_installer(rules: &[Value]) {
+    let may = |verb: &str, group: &str, resource: &str| {
+        rules.iter().any(|rule| {
+            let has_verb = |verbs: &Vec<Value>| verbs.iter().any(|it| it == verb);
+            rule["apiGroups"][0] == group
+                && rule["resources"][0] == resource
+                && rule["verbs"].as_array().is_some_and(has_verb)
+        })
+    };
+    for (group, resource) in [
+        ("", "secrets"),
+        ("", "serviceaccounts"),
+        ("", "services"),
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+        ("apiextensions.k8s.io", "customresourcedefinitions"),
+        ("apps", "deployments"),
+        ("rbac.authorization.k8s.io", "clusterrolebindings"),
+        ("rbac.authorization.k8s.io", "clusterroles"),
+        ("rbac.authorization.k8s.io", "roles"),
+    ] {
+        assert!(may("create", group, resource), "{resource} of {group:?} in {rules:?}");
+        assert!(may("delete", group, resource), "{resource} of {group:?} in {rules:?}");
+    }
+    for resource in ["clusterroles", "roles"] {
+        assert!(may("escalate", "rbac.authorization.k8s.io", resource), "{rules:?}");
+    }
+    assert!(!may("escalate", "apps", "deployments"));
+    assert!(may("update", "olm.operatorframework.io", "clusterextensions/finalizers"));
 }
 
 #[test]
