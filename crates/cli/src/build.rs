@@ -8,11 +8,13 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use kubewright_cluster::home::DEFAULT_NAME;
 use kubewright_project::image::program::{self, Linkage, Program};
+use kubewright_project::image::registry::{Part, Pushed};
 use kubewright_project::image::{
     Contents, File, Image, Reference, archive, registry, surroundings,
 };
+use serde_json::json;
 
-use crate::cluster::parse_name;
+use crate::cluster::{Output, parse_name};
 use crate::image;
 use crate::project::place;
 
@@ -55,6 +57,9 @@ pub(crate) struct BuildArgs {
     /// Speak with the registry without TLS.
     #[arg(long)]
     plain_http: bool,
+    /// How to tell what was made; `--output` is a file here.
+    #[arg(long, value_enum, default_value_t)]
+    format: Output,
 }
 
 #[derive(clap::Args)]
@@ -67,6 +72,8 @@ pub(crate) struct PushArgs {
     /// Speak with the registry without TLS.
     #[arg(long)]
     plain_http: bool,
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Output,
 }
 
 /// `FILE:PATH`, from this machine into the image.
@@ -101,20 +108,39 @@ pub(crate) fn run(args: &BuildArgs) -> Result<ExitCode> {
     if args.push {
         send(&image, &args.tag, args.plain_http)?;
     }
+    let mut loaded = Vec::new();
     if let Some(socket) = socket {
         let mut file = tempfile::NamedTempFile::new().context("make a file")?;
         file.write_all(&archive::write(&image, &args.tag)).context("write a file")?;
-        image::give(&socket, file.path())?;
+        loaded = image::give(&socket, file.path())?;
     }
-    if let Some(path) = output(args, &root) {
+    let path = output(args, &root);
+    if let Some(path) = &path {
         let context = || format!("write {}", path.display());
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).with_context(context)?;
         }
-        fs::write(&path, archive::write(&image, &args.tag)).with_context(context)?;
-        say!("{}", path.display());
+        fs::write(path, archive::write(&image, &args.tag)).with_context(context)?;
     }
-    say!("{}@{}", args.tag, image.manifest.digest);
+    let path = path.map(|path| path.display().to_string());
+    match args.format {
+        Output::Json => say!(
+            "{}",
+            json!({
+                "image": args.tag.to_string(),
+                "digest": image.manifest.digest,
+                "architecture": image.architecture,
+                "archive": path,
+                "pushed": args.push,
+                "loaded": loaded,
+            })
+        ),
+        Output::Text => {
+            loaded.iter().for_each(|image| say!("loaded {image}"));
+            path.iter().for_each(|path| say!("{path}"));
+            say!("{}@{}", args.tag, image.manifest.digest);
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -158,7 +184,19 @@ pub(crate) fn push(args: &PushArgs) -> Result<ExitCode> {
             bail!("{} does not say what it is called: use --tag", args.archive.display())
         }
     };
-    send(&image, &to, args.plain_http)?;
+    let pushed = send(&image, &to, args.plain_http)?;
+    if args.output == Output::Json {
+        let (sent, there) = (pushed.blobs_sent, pushed.blobs_there);
+        say!(
+            "{}",
+            json!({
+                "image": to.to_string(),
+                "digest": pushed.digest,
+                "partsSent": sent,
+                "partsThere": there,
+            })
+        );
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -167,13 +205,28 @@ fn read(path: &Path) -> Result<(Image, Option<String>)> {
     archive::read(&bytes).with_context(|| format!("read the image in {}", path.display()))
 }
 
-fn send(image: &Image, to: &Reference, plain_http: bool) -> Result<()> {
+/// Sends an image, and tells people how far it is.
+fn send(image: &Image, to: &Reference, plain_http: bool) -> Result<Pushed> {
     let credentials = registry::credentials::noted(&to.registry);
     let options = registry::Options { plain_http, credentials };
     eprintln!("sending to {}", to.registry);
+    let tell = |part: Part| {
+        let Part { number, count, bytes, is_there } = part;
+        let fate = if is_there { "is there already" } else { "is being sent" };
+        eprintln!("part {number} of {count} ({}) {fate}", size(bytes));
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let pushed = runtime.block_on(registry::push(image, to, &options))?;
+    let pushed = runtime.block_on(registry::push(image, to, &options, tell))?;
     let (sent, there) = (pushed.blobs_sent, pushed.blobs_there);
     eprintln!("{to} is there as {} ({sent} parts sent, {there} were there)", pushed.digest);
-    Ok(())
+    Ok(pushed)
+}
+
+/// So many bytes, as people read it.
+fn size(bytes: usize) -> String {
+    match bytes {
+        1_000_000.. => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+        1_000.. => format!("{} kB", bytes / 1_000),
+        _ => format!("{bytes} bytes"),
+    }
 }

@@ -49,7 +49,7 @@ fn load(args: &LoadArgs) -> Result<ExitCode> {
         }
         false => &args.file,
     };
-    give(&socket, path)?;
+    give(&socket, path)?.iter().for_each(|image| say!("loaded {image}"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -67,14 +67,11 @@ pub(crate) fn socket_of(name: &str) -> Result<PathBuf> {
     })
 }
 
-/// Gives the images of an archive to a container runtime, and tells of them.
-pub(crate) fn give(socket: &Path, archive: &Path) -> Result<()> {
+/// Gives the images of an archive to a container runtime, and says what they are called.
+pub(crate) fn give(socket: &Path, archive: &Path) -> Result<Vec<String>> {
     // Only names when it is over, and for how long something may take it for unfinished.
     let now = Timestamp::now();
-    for image in runtime()?.block_on(load_images(socket, archive, now))? {
-        say!("loaded {image}");
-    }
-    Ok(())
+    Ok(runtime()?.block_on(load_images(socket, archive, now))?)
 }
 
 /// Things are looked up in archives, which is possible in files only.

@@ -11,6 +11,9 @@ use kube::Api;
 use kubewright::connect;
 use kubewright_project::definition::{self, Source};
 use kubewright_project::import::{self, Options};
+use serde_json::json;
+
+use crate::cluster::Output;
 
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("from").required(true).multiple(true))]
@@ -27,6 +30,9 @@ pub(crate) struct Args {
     /// A file to write, or a folder for a file for each kind [default: standard output].
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
+    /// How to tell what was written; `--output` is a path here.
+    #[arg(long, value_enum, default_value_t, requires = "output")]
+    format: Output,
     /// Leave out what needs the library kubewright: types and clients need only kube.
     #[arg(long)]
     without_cache: bool,
@@ -47,11 +53,22 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             .with_context(|| format!("{}, line {}", source.file.display(), source.line))?;
         modules.push((import::module_name(&source.definition), text));
     }
-    write(args.output.as_deref(), &modules)?;
+    let written = write(args.output.as_deref(), &modules)?;
+    match args.format {
+        Output::Text => written.iter().for_each(|path| eprintln!("wrote {}", path.display())),
+        Output::Json => {
+            let files = sources.iter().zip(&written).map(|(source, path)| {
+                let name = definition::name(&source.definition);
+                json!({"definition": name, "path": path.display().to_string()})
+            });
+            say!("{}", json!({"files": files.collect::<Vec<_>>()}));
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-fn write(output: Option<&Path>, modules: &[(String, String)]) -> Result<()> {
+/// Writes the modules, or prints the only one; and says which files are written, in their order.
+fn write(output: Option<&Path>, modules: &[(String, String)]) -> Result<Vec<PathBuf>> {
     let is_file = output.is_some_and(|path| path.extension().is_some_and(|end| end == "rs"));
     let mut files: Vec<(PathBuf, &str)> = Vec::new();
     match (output, modules) {
@@ -75,7 +92,8 @@ fn write(output: Option<&Path>, modules: &[(String, String)]) -> Result<()> {
     }
     // All before any: what is refused changes nothing.
     files.iter().try_for_each(|(path, _)| spare(path))?;
-    files.iter().try_for_each(|(path, text)| replace(path, text))
+    files.iter().try_for_each(|(path, text)| replace(path, text))?;
+    Ok(files.into_iter().map(|(path, _)| path).collect())
 }
 
 /// Refuses to write over what somebody has written.
@@ -100,9 +118,7 @@ fn replace(path: &Path, text: &str) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(context)?;
     }
-    fs::write(path, text).with_context(context)?;
-    eprintln!("wrote {}", path.display());
-    Ok(())
+    fs::write(path, text).with_context(context)
 }
 
 fn from_cluster(names: &[String]) -> Result<Vec<Source>> {

@@ -8,7 +8,9 @@ use anyhow::{Context as _, Result, bail};
 use clap::Subcommand;
 use kubewright_project::package::model::{self, Origin};
 use kubewright_project::package::{self, Files, helm, kustomize, olm};
+use serde_json::json;
 
+use crate::cluster::Output;
 use crate::project::place;
 
 #[derive(clap::Args)]
@@ -46,6 +48,9 @@ struct Common {
     /// Where to write to [default: dist/<form>, and for yaml dist/install.yaml].
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
+    /// How to tell what was written; `--output` is a path here.
+    #[arg(long, value_enum, default_value_t)]
+    format: Output,
     #[command(flatten)]
     choices: Choices,
 }
@@ -166,7 +171,14 @@ impl Common {
     fn write(&self, form: &str, files: &Files) -> Result<ExitCode> {
         let folder = self.output(form)?;
         package::write(files, &folder)?;
-        eprintln!("wrote {} files into {}", files.len(), folder.display());
+        match self.format {
+            Output::Text => eprintln!("wrote {} files into {}", files.len(), folder.display()),
+            Output::Json => {
+                let files: Vec<String> =
+                    files.keys().map(|file| file.display().to_string()).collect();
+                say!("{}", json!({"path": folder.display().to_string(), "files": files}));
+            }
+        }
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -174,9 +186,13 @@ impl Common {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     match &args.form {
         Form::Yaml(common) => {
-            let text = package::yaml(&common.model()?.package)?;
             let path = common.output("install.yaml")?;
-            if path.as_os_str() == "-" {
+            let is_printed = path.as_os_str() == "-";
+            if is_printed && common.format == Output::Json {
+                bail!("--format json tells of a file, and --output - writes none: leave one out");
+            }
+            let text = package::yaml(&common.model()?.package)?;
+            if is_printed {
                 say!("{}", text.trim_end());
                 return Ok(ExitCode::SUCCESS);
             }
@@ -185,7 +201,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
                 fs::create_dir_all(folder).with_context(context)?;
             }
             fs::write(&path, text).with_context(context)?;
-            eprintln!("wrote {}", path.display());
+            match common.format {
+                Output::Text => eprintln!("wrote {}", path.display()),
+                Output::Json => say!("{}", json!({"path": path.display().to_string()})),
+            }
             Ok(ExitCode::SUCCESS)
         }
         Form::Kustomize(common) => {

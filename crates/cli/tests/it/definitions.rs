@@ -5,7 +5,7 @@ use std::fs;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, PostParams};
 use kube::runtime::wait::{await_condition, conditions};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::rust::run_as;
 use crate::{UP_ALONE, User, kubewright};
@@ -71,6 +71,11 @@ fn an_import_writes_over_what_was_imported_and_nothing_else() {
         assert_eq!(import(path).status.code(), Some(0));
         assert_eq!(fs::read_to_string(&file).expect("read"), written);
     }
+    let path = file.to_str().expect("text");
+    let told = kubewright(&["import", "--crd", OLD, "--output", path, "--format", "json"]);
+    let told: Value = serde_json::from_slice(&told.stdout).expect("JSON");
+    let name = "ats.cnat.programming-kubernetes.info";
+    assert_eq!(told, json!({"files": [{"definition": name, "path": path}]}));
 }
 
 #[test]

@@ -3,6 +3,8 @@
 mod audit;
 #[cfg(target_os = "linux")]
 mod book;
+#[cfg(target_os = "linux")]
+mod build;
 mod client;
 mod conformance;
 mod crash;

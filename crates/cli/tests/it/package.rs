@@ -11,6 +11,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Client;
 use kube::api::Api;
 use kubewright_project::package::{self, About, Model, helm};
+use serde_json::{Value, json};
 
 use crate::project::succeed;
 use crate::rust::run_as;
@@ -70,8 +71,14 @@ fn a_project_is_packaged_from_any_of_its_folders() {
     assert_eq!(asked, "manifests --model --namespaced\n");
     let text = fs::read_to_string(root.join("dist/install.yaml")).expect("it is at the root");
     assert!(text.contains(&format!("name: {KIND}\n")), "{text}");
-    kubewright(&root.join("src"), &["package", "kustomize", "--binary", program]);
-    assert!(root.join("dist/kustomize/kustomization.yaml").is_file());
+    let kustomize = ["package", "kustomize", "--binary", program, "--format", "json"];
+    let told: Value =
+        serde_json::from_str(&kubewright(&root.join("src"), &kustomize)).expect("JSON");
+    let files = told["files"].as_array().expect("files");
+    assert!(files.contains(&json!("base/kustomization.yaml")), "{told}");
+    let written = told["path"].as_str().map(Path::new).expect("a path");
+    assert!(written.ends_with("clock/dist/kustomize"), "{told}");
+    assert!(written.join("base/kustomization.yaml").is_file());
     assert!(!root.join("src/dist").exists());
 }
 

@@ -33,6 +33,17 @@ pub struct Pushed {
     pub blobs_there: usize,
 }
 
+/// A part of an image, before it is sent or passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// From 1 to `count`.
+    pub number: usize,
+    pub count: usize,
+    pub bytes: usize,
+    /// It is not sent again.
+    pub is_there: bool,
+}
+
 /// Why an image is not in the registry.
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
@@ -50,15 +61,23 @@ pub enum PushError {
     Answer { registry: String, doing: &'static str, status: StatusCode, message: String },
 }
 
-/// Sends an image.
+/// Sends an image, and tells of each part of it.
 ///
 /// # Errors
 /// The registry cannot be reached, or does not take it. What was sent until then stays there.
-pub async fn push(image: &Image, to: &Reference, options: &Options) -> Result<Pushed, PushError> {
+pub async fn push(
+    image: &Image,
+    to: &Reference,
+    options: &Options,
+    mut tell: impl FnMut(Part),
+) -> Result<Pushed, PushError> {
     let mut session = Session { to, wire: Wire::new(to, options), authorization: None, options };
     let (mut sent, mut there) = (0, 0);
-    for blob in image.blobs() {
-        match session.has(blob).await? {
+    let count = image.blobs().count();
+    for (at, blob) in image.blobs().enumerate() {
+        let is_there = session.has(blob).await?;
+        tell(Part { number: at + 1, count, bytes: blob.bytes.len(), is_there });
+        match is_there {
             true => there += 1,
             false => {
                 session.upload(blob).await?;

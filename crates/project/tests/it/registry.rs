@@ -100,7 +100,7 @@ fn push(
     let to: Reference = format!("{}/{name}", registry.address).parse().expect("a name");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let options = Options { plain_http: false, credentials };
-    runtime.expect("a runtime").block_on(registry::push(&image(), &to, &options))
+    runtime.expect("a runtime").block_on(registry::push(&image(), &to, &options, |_| ()))
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_registry_that_is_not_there_is_told_with_the_next_step() {
     let to: Reference = "127.0.0.1:1/pets:1".parse().expect("a name");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let (image, options) = (image(), Options::default());
-    let pushed = registry::push(&image, &to, &options);
+    let pushed = registry::push(&image, &to, &options, |_| ());
     let error = runtime.expect("a runtime").block_on(pushed).expect_err("nobody is there");
     assert!(error.to_string().contains("--plain-http"), "{error}");
 }
