@@ -13,6 +13,9 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use kube::api::{Api, ApiResource, DynamicObject, PostParams};
+use kube::core::GroupVersionKind;
+use kubewright::connect;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -345,9 +348,18 @@ fn a_project_goes_from_its_first_file_to_a_cluster() {
     assert_eq!(shop.tree(), first);
 }
 
-/// It passes what its own CI asks for.
+/// It passes what its own CI asks for, command by command.
 fn check_tests(shop: &Workshop) {
-    let passed = shop.cargo(&["test"]);
+    let workflow = fs::read_to_string(shop.root().join(".github/workflows/ci.yaml"));
+    let workflow = workflow.expect("a workflow");
+    let commands = workflow.lines().filter_map(|line| line.trim().strip_prefix("- run: cargo "));
+    let commands: Vec<Vec<&str>> =
+        commands.map(|command| command.split_whitespace().collect()).collect();
+    let asked: Vec<&str> = commands.iter().map(|command| command[0]).collect();
+    assert_eq!(asked, ["fmt", "clippy", "test", "run"], "{workflow}");
+    let said: Vec<String> = commands.iter().map(|command| shop.cargo(command)).collect();
+    let (passed, manifests) = (&said[2], &said[3]);
+    assert!(manifests.contains("kind: CustomResourceDefinition\n"), "{manifests}");
     for test in [
         "book::conversion::v2::tests::an_object_comes_back_as_it_was",
         "book::defaulting::tests::a_label_that_is_missing_is_added_and_one_that_is_there_stays",
@@ -359,7 +371,6 @@ fn check_tests(shop: &Workshop) {
     ] {
         assert!(passed.contains(&format!("test {test} ... ok\n")), "{passed}");
     }
-    shop.cargo(&["fmt", "--check"]);
     if let Some(kubeconfig) = existing() {
         let mut again = shop.command("cargo", &["test"]);
         succeed(again.env(EXISTING, "1").env("KUBECONFIG", kubeconfig));
@@ -426,7 +437,7 @@ fn check_deployment(shop: &Workshop, kubeconfig: &Path) {
     assert_eq!(again.lines().count(), kinds.len(), "{again}");
 }
 
-/// The cluster stays, the operator is another, and Ctrl-C ends both.
+/// The cluster stays with all that is in it, the operator is another, and Ctrl-C ends both.
 #[test]
 fn a_change_of_a_source_starts_the_operator_again() {
     if !builds("a_change_of_a_source_starts_the_operator_again") {
@@ -442,18 +453,30 @@ fn a_change_of_a_source_starts_the_operator_again() {
     let mut dev = Background(dev);
     let mut heard = Vec::new();
     let mut lines = BufReader::new(dev.0.stdout.take().expect("it is piped")).lines();
-    let mut hear = |text: &str| {
+    let mut hear = |text: &str| -> String {
         for line in lines.by_ref().map_while(Result::ok) {
-            let is_it = line.contains(text);
-            heard.push(line);
-            if is_it {
-                return;
+            heard.push(line.clone());
+            if line.contains(text) {
+                return line;
             }
         }
         panic!("{text:?} is not told, but\n{}", heard.join("\n"));
     };
+    let told = hear("dev      | export KUBECONFIG=");
+    let (_, kubeconfig) = told.split_once('=').expect("a path");
+    let kubeconfig = Path::new(kubeconfig);
     hear("dev      | running, started 1 times");
     hear("operator | ");
+    let made = on_books(kubeconfig, async |books| {
+        let book = json!({
+            "apiVersion": "library.my.domain/v1",
+            "kind": "Book",
+            "metadata": {"name": "first"},
+            "spec": {"foo": "of the first operator"},
+        });
+        let book = serde_json::from_value(book).expect("a book");
+        books.create(&PostParams::default(), &book).await.expect("created")
+    });
     let library = shop.root().join("src/lib.rs");
     let text = fs::read_to_string(&library).expect("a text");
     fs::write(&library, text.replace("Operator::new", "Operaator::new")).expect("written");
@@ -461,5 +484,20 @@ fn a_change_of_a_source_starts_the_operator_again() {
     fs::write(&library, text + "// Another line.\n").expect("written");
     hear("dev      | running, started 2 times");
     hear("operator | ");
+    let read = on_books(kubeconfig, async |books| books.get("first").await.expect("it stays"));
+    assert_eq!(read.metadata.uid, made.metadata.uid);
+    assert_eq!(read.data["spec"], made.data["spec"]);
     assert!(dev.stop(), "it ends well");
+}
+
+/// Does something with the books of a cluster.
+fn on_books<T>(kubeconfig: &Path, work: impl AsyncFnOnce(Api<DynamicObject>) -> T) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let found = connect::find(Some(kubeconfig), |_: &str| None).await.expect("a cluster");
+        let client = found.client(&connect::Options::default()).expect("a client");
+        let kind = GroupVersionKind::gvk("library.my.domain", "v1", "Book");
+        let books = Api::namespaced_with(client, "default", &ApiResource::from_gvk(&kind));
+        work(books).await
+    })
 }
