@@ -107,7 +107,7 @@ struct Term {
 }
 
 /// What a controller looks at, while it is looked at.
-struct Followed<K> {
+struct Followed<K: Kind> {
     primary: Informer<K>,
     informers: Informers,
     listens: Vec<Listen<K>>,

@@ -72,6 +72,7 @@ impl Mischief {
 struct Webhook {
     url: String,
     bundle: ByteString,
+    timeout_seconds: u32,
     _place: Place,
 }
 
@@ -93,7 +94,8 @@ impl Webhook {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
             let port = listener.local_addr().expect("an address").port();
             let place = Place::Deaf { _listener: listener };
-            return Webhook { url: url(port), bundle: stranger(), _place: place };
+            let (url, bundle) = (url(port), stranger());
+            return Webhook { url, bundle, timeout_seconds: 1, _place: place };
         }
         let talk = move |stream: Stream| talk(stream, mischief);
         let site = Site::start(Ipv4Addr::LOCALHOST.into(), "127.0.0.1", talk).await;
@@ -101,13 +103,15 @@ impl Webhook {
             Mischief::WrongCertificate => stranger(),
             _ => site.bundle.clone(),
         };
-        Webhook { url: url(site.port), bundle, _place: Place::Site { _site: site } }
+        let (url, place) = (url(site.port), Place::Site { _site: site });
+        // On a busy machine an enormous answer takes its time.
+        Webhook { url, bundle, timeout_seconds: 30, _place: place }
     }
 
     /// Has it asked about each new Secret.
     async fn register(&self, client: &mut Client) {
         let webhook = json!({
-            "name": "mischief.kubewright.dev", "timeoutSeconds": 1,
+            "name": "mischief.kubewright.dev", "timeoutSeconds": self.timeout_seconds,
             "clientConfig": {"url": self.url, "caBundle": self.bundle},
             "rules": [{
                 "operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"],

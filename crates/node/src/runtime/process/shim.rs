@@ -31,6 +31,8 @@ use super::{PATH, exec, stand_in, tree};
 const DRAIN_MAX: Duration = Duration::from_secs(2);
 /// A line that is longer is written in parts.
 const LINE_BYTES_MAX: usize = 16 * 1024;
+/// How much of a log gives way to how its container ended, on a full disk: some blocks.
+const GIVEN_UP_BYTES: usize = 16 * 1024;
 
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -336,11 +338,17 @@ impl Log {
         written
     }
 
-    /// Gives up what is written, for the sake of what is more important.
+    /// Gives up lines, for the sake of what is more important: the oldest if they are by themselves,
+    /// else the newest.
     fn give_up(&mut self) -> io::Result<()> {
-        let _ = fs::remove_file(self.path.with_extension("1"));
-        self.bytes = 0;
-        self.file.set_len(0)
+        if fs::remove_file(self.path.with_extension("1")).is_ok() {
+            return Ok(());
+        }
+        let text = fs::read(&self.path)?;
+        let kept = &text[..text.len().saturating_sub(GIVEN_UP_BYTES)];
+        let lines_end = kept.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        self.bytes = lines_end as u64;
+        self.file.set_len(self.bytes)
     }
 }
 
