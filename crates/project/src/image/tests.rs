@@ -109,8 +109,8 @@ fn flags_of_the_caller_stay_and_folders_may_have_spaces() {
     use program::{Linkage, flags};
     let target = || "x".to_owned();
     let (musl, gnu) = (Linkage::Musl { target: target() }, Linkage::Gnu { target: target() });
-    let home = Path::new("/home/ann lee/pets");
-    let remap = "--remap-path-prefix=/home/ann lee/pets=/src";
+    let home = Path::new("/code of ann/pets");
+    let remap = "--remap-path-prefix=/code of ann/pets=/src";
     let check = |given: &[(&str, &str)], linkage: &Linkage, expected: &[&str]| {
         let given = |name: &str| {
             let found = given.iter().find(|(known, _)| *known == name);
