@@ -73,19 +73,6 @@ async fn of_two_adds_the_higher_priority_and_the_shorter_pause_count() {
     assert_eq!(drain(&queue), ["a", "low"]);
 }
 
-/// Objects may say how long, in any number of seconds.
-#[tokio::test(start_paused = true)]
-async fn what_is_put_off_for_ever_holds_nobody_up() {
-    let queue = Queue::new();
-    queue.add_with("a", Add::default().after(Duration::MAX));
-    queue.add("b");
-    let work = take(&queue).expect("it is ready");
-    work.finish(Outcome::After(seconds(i64::MAX.unsigned_abs())));
-    queue.add("c");
-    assert_eq!(drain(&queue), ["c"]);
-    assert_eq!(queue.len(), 2);
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_shorter_pause_does_not_lower_a_priority() {
     let queue = Queue::new();
