@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::machine;
 use crate::server::client::{Client, Endpoint, get, request};
-use crate::server::site::{self, Nodes, Site};
+use crate::server::site::{self, Parts, Site};
 use crate::table::{Table, count, milliseconds};
 
 const JSON: &str = "application/json";
@@ -60,7 +60,7 @@ async fn measure(arguments: &Arguments, scratch: &std::path::Path) -> Result<Tab
     let dir = crate::store::directory(scratch)?;
     let server = site::program(arguments.kubewright.as_deref())?;
     let begun = Instant::now();
-    let (site, _) = Site::ours(&server, dir.path(), Nodes::Simulated(arguments.nodes)).await?;
+    let (site, _) = Site::ours(&server, dir.path(), Parts::Nodes(arguments.nodes)).await?;
     let mut client = site.endpoint.connect().await?;
     until_ready(&mut client, arguments.nodes).await?;
     let nodes_ready = begun.elapsed();

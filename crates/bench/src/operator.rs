@@ -23,7 +23,7 @@ use self::widget::Widget;
 use crate::machine;
 use crate::server::client::{Client, get, request};
 use crate::server::load::{JSON, Until, spread};
-use crate::server::site::{self, Nodes, Site};
+use crate::server::site::{self, Parts, Site};
 use crate::table::{Table, count, median, ratio};
 
 pub(crate) use self::widget::{OperateArguments, play};
@@ -160,7 +160,7 @@ async fn measure(
 
 /// A server with as many objects. Those of round 0 want nothing of their operator.
 async fn filled(server: &Path, dir: &Path, objects: usize, round: u64) -> Result<Site> {
-    let (site, _) = Site::ours(server, dir, Nodes::None).await?;
+    let (site, _) = Site::ours(server, dir, Parts::Controllers).await?;
     let mut client = site.endpoint.connect().await?;
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     let definition = serde_json::to_vec(&Widget::crd())?;

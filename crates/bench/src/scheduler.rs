@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::server::client::{Endpoint, get, request};
-use crate::server::site::{self, Nodes, Site};
+use crate::server::site::{self, Parts, Site};
 use crate::table::{Table, count, median, ratio};
 use crate::{machine, peer};
 
@@ -128,7 +128,7 @@ async fn measure(
     size: Size,
 ) -> Result<Figures> {
     let dir = crate::store::directory(scratch)?;
-    let (site, _) = Site::ours(server, dir.path(), Nodes::None).await?;
+    let (site, _) = Site::ours(server, dir.path(), Parts::Controllers).await?;
     prepare(&site.endpoint, size).await?;
     let mut watching = site.endpoint.connect().await?;
     watching.open(get("/api/v1/namespaces/bench/pods?watch=true")).await?;

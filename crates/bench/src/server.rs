@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum};
 use tempfile::TempDir;
 
 use self::load::Speed;
-use self::site::{Nodes, Site};
+use self::site::{Parts, Site};
 use crate::table::{Table, count, median, ratio};
 use crate::{machine, peer};
 
@@ -121,13 +121,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
 
 async fn measure_ours(binary: &Path, scratch: &Path, duration: Duration) -> Result<Figures> {
     let dir = crate::store::directory(scratch)?;
-    let (site, start) = Site::ours(binary, dir.path(), Nodes::None).await?;
+    let (site, start) = Site::ours(binary, dir.path(), Parts::Alone).await?;
     let mut figures = measure(&site, duration).await?;
     figures.start = start.as_secs_f64();
     drop(site);
     let dir = crate::store::directory(scratch)?;
     for _ in 0..2 {
-        let (site, again) = Site::ours(binary, dir.path(), Nodes::None).await?;
+        let (site, again) = Site::ours(binary, dir.path(), Parts::Alone).await?;
         site.stop()?;
         figures.restart = Some(again.as_secs_f64());
     }

@@ -26,22 +26,25 @@ pub(crate) struct Site {
 /// Ends when dropped.
 struct Process(Child);
 
-/// The nodes of a server of ours.
+/// What runs beside the API of a server of ours.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Nodes {
-    None,
-    /// So many, with a scheduler.
-    Simulated(usize),
+pub(crate) enum Parts {
+    /// Nothing, as in kube-apiserver.
+    Alone,
+    Controllers,
+    /// And so many nodes, with a scheduler.
+    Nodes(usize),
 }
 
 impl Site {
     /// Starts ours with its data in `dir`. Also tells how long it was until it answered.
-    pub(crate) async fn ours(binary: &Path, dir: &Path, nodes: Nodes) -> Result<(Self, Duration)> {
+    pub(crate) async fn ours(binary: &Path, dir: &Path, parts: Parts) -> Result<(Self, Duration)> {
         let port = free_port()?;
         let mut command = Command::new(binary);
-        match nodes {
-            Nodes::None => command.args(["up", "--node", "none"]),
-            Nodes::Simulated(count) => {
+        match parts {
+            Parts::Alone => command.args(["up", "--node", "none", "--controllers", ""]),
+            Parts::Controllers => command.args(["up", "--node", "none"]),
+            Parts::Nodes(count) => {
                 command.args(["up", "--node", "fake", "--nodes", &count.to_string()])
             }
         };
