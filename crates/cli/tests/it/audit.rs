@@ -49,13 +49,19 @@ fn write_policy(home: &Path, text: &str) {
     std::fs::write(home.join("policy.yaml"), text).expect("written");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn everything_that_was_asked_is_in_the_log_when_the_cluster_is_down() {
+/// A cluster that writes a log, and how to reach it.
+fn start() -> (User, Access) {
     let user = User::new();
     write_policy(user.home.path(), POLICY);
     let up = user.json(&UP);
     let port = up["port"].as_u64().and_then(|port| u16::try_from(port).ok()).expect("a port");
     let access = Access::new(server::address(port), &server::pki(user.home.path(), "kubewright"));
+    (user, access)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_that_was_asked_is_in_the_log_when_the_cluster_is_down() {
+    let (user, access) = start();
     let mut client = access.client().await;
     let maps = "/api/v1/namespaces/default/configmaps";
     let map = json!({"metadata": {"name": "m"}, "data": {"k": "v"}});
@@ -177,11 +183,7 @@ async fn comment(mut stream: Stream) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_webhooks_note_and_change_is_in_the_log() {
-    let user = User::new();
-    write_policy(user.home.path(), POLICY);
-    let up = user.json(&UP);
-    let port = up["port"].as_u64().and_then(|port| u16::try_from(port).ok()).expect("a port");
-    let access = Access::new(server::address(port), &server::pki(user.home.path(), "kubewright"));
+    let (user, access) = start();
     let mut client = access.client().await;
     let site = Site::start(Ipv4Addr::LOCALHOST.into(), "127.0.0.1", comment).await;
     for (role, word) in [("mutating", "paint"), ("validating", "judge")] {

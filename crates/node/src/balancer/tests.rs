@@ -188,6 +188,21 @@ async fn pod(name: &'static str, tasks: &mut JoinSet<()>) -> SocketAddr {
     address
 }
 
+/// A router that sends everything to these, as long as nobody tells it otherwise.
+async fn route_all(
+    backends: Vec<SocketAddr>,
+    tasks: &mut JoinSet<()>,
+) -> (SocketAddr, CancellationToken, watch::Sender<Arc<Table>>) {
+    let route = table::Route { host: None, path: "/".to_owned(), is_exact: false, backends };
+    let table = Table { routes: vec![route], ..Table::default() };
+    let (tell, table) = watch::channel(Arc::new(table));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let place = listener.local_addr().expect("an address");
+    let shutdown = CancellationToken::new();
+    tasks.spawn(router::run(listener, table, shutdown.clone()));
+    (place, shutdown, tell)
+}
+
 /// WebSockets did not get through: the router took their wish for another protocol away.
 #[tokio::test]
 async fn the_router_passes_on_what_becomes_another_protocol() {
@@ -209,13 +224,7 @@ async fn the_router_passes_on_what_becomes_another_protocol() {
         stream.read_exact(&mut word).await.expect("a word");
         stream.write_all(&word).await.expect("it is sent");
     });
-    let route = table::Route { host: None, path: "/".to_owned(), is_exact: false, backends };
-    let table = Table { routes: vec![route], ..Table::default() };
-    let (_tell, table) = watch::channel(Arc::new(table));
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let place = listener.local_addr().expect("an address");
-    let shutdown = CancellationToken::new();
-    tasks.spawn(router::run(listener, table, shutdown.clone()));
+    let (place, shutdown, _tell) = route_all(backends, &mut tasks).await;
     let mut client = TcpStream::connect(place).await.expect("it listens");
     let request = b"GET /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n";
     client.write_all(request).await.expect("it is sent");
@@ -242,13 +251,7 @@ async fn the_router_takes_pods_in_turn_and_passes_over_the_dead() {
     let gone = dead.local_addr().expect("an address");
     drop(dead);
     let backends = vec![pod("one", &mut tasks).await, gone, pod("two", &mut tasks).await];
-    let route = table::Route { host: None, path: "/".to_owned(), is_exact: false, backends };
-    let table = Table { routes: vec![route], ..Table::default() };
-    let (_tell, table) = watch::channel(Arc::new(table));
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let place = listener.local_addr().expect("an address");
-    let shutdown = CancellationToken::new();
-    tasks.spawn(router::run(listener, table, shutdown.clone()));
+    let (place, shutdown, _tell) = route_all(backends, &mut tasks).await;
     let mut answers = Vec::new();
     for _ in 0..3 {
         let mut client = TcpStream::connect(place).await.expect("it listens");
