@@ -217,7 +217,7 @@ impl Line {
             *again.headers_mut() = request.headers().clone();
             again
         });
-        while let Some(mut wire) = self.idle.take() {
+        while let Some(mut wire) = self.idle.take(self.only()) {
             if !wire.is_ready().await {
                 continue;
             }
@@ -238,12 +238,32 @@ impl Line {
         }
     }
 
-    /// The host and port where a new connection would lead.
+    /// The same way, to the one place where a new connection would lead now: of the endpoints of a
+    /// Service, each request that is passed on goes to one that is there at that moment, and says
+    /// which.
     ///
     /// # Errors
     /// Say why there is none, in upstream's words.
-    pub(crate) fn endpoint(&self) -> Result<String, String> {
-        self.resolve().map(|(host, port)| join(&host, port))
+    pub(crate) fn to_endpoint(&self) -> Result<Line, String> {
+        let (host, port) = self.resolve()?;
+        Ok(Line {
+            store: self.store.clone(),
+            authority: join(&host, port),
+            place: Place::Host { host, port },
+            path: self.path.clone(),
+            security: self.security.clone(),
+            name: self.name.clone(),
+            idle: Arc::clone(&self.idle),
+        })
+    }
+
+    /// The one place where its connections lead; a Service's may lead to any of its endpoints, also
+    /// to one that was there when they were made, as upstream's to webhooks do.
+    fn only(&self) -> Option<(&str, u16)> {
+        match &self.place {
+            Place::Host { host, port } => Some((host, *port)),
+            Place::Service { .. } => None,
+        }
     }
 
     fn resolve(&self) -> Result<(String, u16), String> {
@@ -260,10 +280,13 @@ impl Line {
         let (host, port) = self.resolve().map_err(Cause::Unresolved)?;
         let socket = wire::dial(&host, port).await?;
         let ends = wire::ends(&socket).unwrap_or_default();
-        let Some(security) = &self.security else { return Ok(Wire::begin(socket, ends).await?) };
+        let place = (host.clone(), port);
+        let Some(security) = &self.security else {
+            return Ok(Wire::begin(socket, place, ends).await?);
+        };
         let name = self.name.clone().unwrap_or(host);
         let secured = security.secure(socket, name).await?;
-        Ok(Wire::begin(secured, ends).await?)
+        Ok(Wire::begin(secured, place, ends).await?)
     }
 }
 
@@ -274,10 +297,12 @@ impl fmt::Debug for Line {
 }
 
 impl Idle {
-    /// The connection used last, if it is good for another call.
-    fn take(&self) -> Option<Wire> {
+    /// The connection used last, to this place or any, if it is good for another call.
+    fn take(&self, place: Option<(&str, u16)>) -> Option<Wire> {
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (wire, since) = idle.pop()?;
+        let at =
+            idle.iter().rposition(|(wire, _)| place.is_none_or(|place| wire.leads_to(place)))?;
+        let (wire, since) = idle.remove(at);
         (since.elapsed() < IDLE_MAX).then_some(wire)
     }
 

@@ -110,7 +110,8 @@ fn is_ready(slice: &Value, port_name: &str) -> bool {
 
 /// Asks a server for what every server has: the resources of the version.
 async fn ask(registration: &Registration, line: &Line) -> Result<(), String> {
-    let host = line.endpoint()?;
+    let line = line.to_endpoint()?;
+    let host = line.authority();
     let path = match registration.group.as_str() {
         "" => format!("/api/{}", registration.version),
         group => format!("/apis/{group}/{}", registration.version),

@@ -185,13 +185,14 @@ async fn get_at(
     user: &User,
     timeout: Duration,
 ) -> Result<Response<Bytes>, String> {
-    let host = line.endpoint()?;
+    let line = line.to_endpoint()?;
+    let host = line.authority();
     let mut request = Request::new(Empty::<Bytes>::new());
     for (name, value) in headers {
         request.headers_mut().insert(name, value.clone());
     }
     front::introduce(request.headers_mut(), user).map_err(|error| error.to_string())?;
-    front::forwarded(request.headers_mut(), &host, &path);
+    front::forwarded(request.headers_mut(), host, &path);
     let host = HeaderValue::try_from(host).map_err(|error| error.to_string())?;
     request.headers_mut().insert(HOST, host);
     *request.uri_mut() = path.parse().map_err(|_| "no path".to_owned())?;

@@ -43,7 +43,8 @@ where
     if !is_available {
         return unavailable();
     }
-    let Ok(host) = line.endpoint() else { return unavailable() };
+    let Ok(line) = line.to_endpoint() else { return unavailable() };
+    let host = line.authority();
     let Authorized { user, target, mut parts, .. } = authorized;
     let is_upgrade = asks_to_switch(&parts.headers);
     let is_switchable = parts.extensions.get::<Switchable>().is_some();
@@ -57,7 +58,7 @@ where
     let path = front::escape_path(parts.uri.path());
     if !is_upgrade {
         front::remove_hop_by_hop(&mut headers);
-        front::forwarded(&mut headers, &host, &path);
+        front::forwarded(&mut headers, host, &path);
     }
     // Only now: a client names in `Connection` which headers are taken away, and these may not be.
     if front::introduce(&mut headers, &user).is_err() {
@@ -67,7 +68,7 @@ where
     if let Some(peer) = parts.extensions.get::<Arc<Peer>>() {
         front::forward_for(&mut headers, peer.address.ip());
     }
-    if let Ok(host) = HeaderValue::from_str(&host) {
+    if let Ok(host) = HeaderValue::from_str(host) {
         headers.insert(HOST, host);
     }
     let mut request = Request::new(body);
@@ -78,7 +79,7 @@ where
         Err(_) => return document::bad_request().map(Body::from),
     }
     if is_upgrade {
-        return switch(line, request, is_switchable).await;
+        return switch(&line, request, is_switchable).await;
     }
     let sent = line.send(request);
     let answered = match is_discovery(&target) {
@@ -89,7 +90,7 @@ where
         false => sent.await.map_err(|error| error.to_string()),
     };
     match answered {
-        Ok(answer) => answered_by(answer, &host, audit_id),
+        Ok(answer) => answered_by(answer, host, audit_id),
         Err(error) => {
             let why = format!("error trying to reach service: {error}");
             text(StatusCode::SERVICE_UNAVAILABLE, &why)

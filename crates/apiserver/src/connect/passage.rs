@@ -317,9 +317,9 @@ fn moved(place: &str) -> Response<Body> {
 /// Refuses to lead clients to this machine, where they may reach what they otherwise could not.
 async fn check_global(line: &Line) -> Result<(), Refusal> {
     let refused = |why: String| -> Refusal { Box::new(Status::bad_request(why)) };
-    let authority = line.endpoint().map_err(refused)?;
-    let host = authority.rsplit_once(':').map_or(authority.as_str(), |(host, _)| host);
-    let found = tokio::net::lookup_host(&authority).await;
+    let authority = line.authority();
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    let found = tokio::net::lookup_host(authority).await;
     let mut found = found.map_err(|_| refused(format!("lookup {host}: no such host")))?.peekable();
     if found.peek().is_none() {
         return Err(refused("no addresses for hostname".to_owned()));

@@ -30,6 +30,8 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub(super) struct Wire {
     sender: SendRequest<Sent>,
     connection: Option<BoxFuture<'static, hyper::Result<()>>>,
+    /// The host and port that were dialled.
+    place: (String, u16),
     /// The addresses at both ends.
     ends: String,
 }
@@ -73,6 +75,7 @@ pub(super) async fn dial(host: &str, port: u16) -> Result<TcpStream, Cause> {
 impl Wire {
     pub(super) async fn begin(
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        place: (String, u16),
         ends: String,
     ) -> Result<Self, Cause> {
         // As Go writes headers.
@@ -81,10 +84,14 @@ impl Wire {
         match builder.handshake(TokioIo::new(stream)).await {
             Ok((sender, connection)) => {
                 let connection = Some(Box::pin(connection.with_upgrades()) as BoxFuture<'_, _>);
-                Ok(Wire { sender, connection, ends })
+                Ok(Wire { sender, connection, place, ends })
             }
             Err(error) => Err(Cause::of_hyper(&error, &ends)),
         }
+    }
+
+    pub(super) fn leads_to(&self, (host, port): (&str, u16)) -> bool {
+        self.place.0 == host && self.place.1 == port
     }
 
     /// Whether another request can be made, which takes a moment at most.
