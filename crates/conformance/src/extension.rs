@@ -1,7 +1,7 @@
-//! Extension API servers: servers over TLS on loopback that a scenario starts, and that the server
-//! under test passes requests on to.
+//! Extension API servers: servers over TLS on this machine that a scenario starts, and that the
+//! server under test passes requests on to.
 //!
-//! It finds them as it would find any, by a Service; this one leads to a host by name.
+//! It finds them as it would find any, by a Service, which leads to a host by name or to endpoints.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -79,16 +79,32 @@ impl Asked {
     }
 }
 
+/// The authorities of several servers, as an APIService says them.
+pub(crate) fn ca_bundle(extensions: &[&Extension]) -> String {
+    let authorities = extensions.iter().map(|extension| extension.authority.as_str());
+    BASE64_STANDARD.encode(authorities.collect::<String>())
+}
+
 impl Extension {
-    /// Starts a server with a certificate for this name. Who shows a certificate must have it from
-    /// `authorities`, in PEM, if there are any.
+    /// Starts a server at `127.0.0.1` with a certificate for this name. Who shows a certificate must
+    /// have it from `authorities`, in PEM, if there are any.
     pub(crate) async fn start(
         name: &str,
         authorities: &str,
         answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
     ) -> Result<Self> {
+        Self::start_at(Ipv4Addr::LOCALHOST, name, authorities, answer).await
+    }
+
+    /// As [`Self::start`], at this address of the machine.
+    pub(crate) async fn start_at(
+        address: Ipv4Addr,
+        name: &str,
+        authorities: &str,
+        answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
+    ) -> Result<Self> {
         let (authority, acceptor) = secured(name, authorities)?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("listen")?;
+        let listener = TcpListener::bind((address, 0)).await.context("listen")?;
         let mut extension = Extension {
             address: listener.local_addr()?,
             authority,
@@ -124,7 +140,7 @@ impl Extension {
 
     /// The authority to trust, as an APIService says it.
     pub(crate) fn ca_bundle(&self) -> String {
-        BASE64_STANDARD.encode(&self.authority)
+        ca_bundle(&[self])
     }
 
     /// What it was asked so far.

@@ -1,4 +1,4 @@
-//! Webhooks: servers over TLS on loopback that a scenario starts, and that answer as it says.
+//! Webhooks: servers over TLS on this machine that a scenario starts, and that answer as it says.
 //!
 //! The server under test calls them as it would call any webhook, wherever it runs, as long as that
 //! is this machine.
@@ -79,8 +79,17 @@ impl Hook {
         names: &[&str],
         answer: impl Fn(&Value) -> Reply + Send + Sync + 'static,
     ) -> Result<Self> {
-        let (authority, acceptor) = secured(names)?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("listen")?;
+        Self::start_at(Ipv4Addr::LOCALHOST, names, answer).await
+    }
+
+    /// As [`Self::start`], at this address of the machine.
+    pub(crate) async fn start_at(
+        address: Ipv4Addr,
+        names: &[&str],
+        answer: impl Fn(&Value) -> Reply + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let (authority, acceptor) = secured(address, names)?;
+        let listener = TcpListener::bind((address, 0)).await.context("listen")?;
         let address = listener.local_addr()?;
         let heard = Arc::<Heard>::default();
         let mut serving = JoinSet::new();
@@ -119,16 +128,16 @@ impl Hook {
 }
 
 /// The certificate of a new authority, and a server's side of TLS with one that it issued.
-fn secured(names: &[&str]) -> Result<(String, TlsAcceptor)> {
+fn secured(address: Ipv4Addr, names: &[&str]) -> Result<(String, TlsAcceptor)> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.distinguished_name.push(DnType::CommonName, "conformance");
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
 
     let key = KeyPair::generate()?;
-    let names = ["127.0.0.1"].iter().chain(names).map(|name| (*name).to_owned());
-    let certificate =
-        CertificateParams::new(names.collect::<Vec<_>>())?.signed_by(&key, &authority)?;
+    let names = names.iter().map(|name| (*name).to_owned());
+    let names: Vec<String> = [address.to_string()].into_iter().chain(names).collect();
+    let certificate = CertificateParams::new(names)?.signed_by(&key, &authority)?;
     let chain = vec![CertificateDer::from(certificate.der().to_vec())];
     let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(anyhow::Error::msg)?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

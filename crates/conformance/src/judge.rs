@@ -52,7 +52,7 @@ pub fn expected_failures(target: &str) -> Result<BTreeSet<String>> {
     let names = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     let names: BTreeSet<String> =
         names.filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    let known: BTreeSet<&str> = scenario::all().iter().map(|scenario| scenario.name).collect();
+    let known: BTreeSet<&str> = scenario::every().iter().map(|scenario| scenario.name).collect();
     if let Some(unknown) = names.iter().find(|name| !known.contains(name.as_str())) {
         bail!("{} names no scenario: {unknown}", file.display());
     }
@@ -69,18 +69,8 @@ pub struct Manner {
     pub is_patient: bool,
 }
 
-/// Runs every scenario that matches, a line for each. An expected failure that passes is a
+/// Runs each of these scenarios that matches, a line for each. An expected failure that passes is a
 /// failure: the list must be made shorter.
-pub async fn run(
-    endpoint: &Endpoint,
-    filter: Option<&str>,
-    expected: &BTreeSet<String>,
-    manner: Manner,
-) -> Result<Verdict> {
-    run_these(endpoint, scenario::all(), filter, expected, manner).await
-}
-
-/// As [`run`], of these scenarios.
 pub async fn run_these(
     endpoint: &Endpoint,
     scenarios: Vec<Scenario>,

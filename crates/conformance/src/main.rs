@@ -38,6 +38,10 @@ enum Command {
         /// workloads together.
         #[arg(long)]
         nodes: bool,
+        /// Judge how it finds what is behind a Service, too: straight by EndpointSlices, as
+        /// kube-apiserver does with `--enable-aggregator-routing`.
+        #[arg(long)]
+        routing: bool,
         /// Leave out what an API server and its controllers do alone.
         #[arg(long)]
         only: bool,
@@ -72,7 +76,7 @@ async fn main() -> ExitCode {
 
 async fn run(command: Command) -> Result<ExitCode> {
     match command {
-        Command::Run { target, filter, jobs, patient, scheduler, nodes, only } => {
+        Command::Run { target, filter, jobs, patient, scheduler, nodes, routing, only } => {
             let endpoint = Endpoint::from_kubeconfig().await?;
             let expected = judge::expected_failures(&target)?;
             let manner = judge::Manner { jobs, is_patient: patient };
@@ -83,6 +87,9 @@ async fn run(command: Command) -> Result<ExitCode> {
             if scheduler {
                 scenarios.extend(scenario::scheduling());
             }
+            if routing {
+                scenarios.extend(scenario::routing());
+            }
             let filter = filter.as_deref();
             let judging = judge::run_these(&endpoint, scenarios, filter, &expected, manner);
             let verdict = judging.await?;
@@ -90,8 +97,7 @@ async fn run(command: Command) -> Result<ExitCode> {
             Ok(if verdict.is_pass() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Command::List => {
-            let all = [scenario::all(), scenario::scheduling(), scenario::running()].concat();
-            for scenario in all {
+            for scenario in scenario::every() {
                 println!("{} {}", scenario.name, scenario.proves.join(" "));
             }
             Ok(ExitCode::SUCCESS)

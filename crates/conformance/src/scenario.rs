@@ -38,6 +38,7 @@ mod protobuf;
 mod quotas;
 mod reads;
 mod routes;
+mod routing;
 mod rules;
 mod running;
 mod scheduling;
@@ -52,6 +53,7 @@ mod wire_forms;
 mod workloads;
 mod writes;
 
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
@@ -88,6 +90,29 @@ pub fn scheduling() -> Vec<Scenario> {
 /// They are not among [`all`].
 pub fn running() -> Vec<Scenario> {
     running::SCENARIOS.to_vec()
+}
+
+/// Scenarios of Services that lead straight to their endpoints, for endpoints that route so: upstream
+/// does with `--enable-aggregator-routing`, which then refuses the Services that others of [`all`]
+/// use. They are not among [`all`], and need [`own_address`].
+pub fn routing() -> Vec<Scenario> {
+    routing::SCENARIOS.to_vec()
+}
+
+/// An address of this machine that others may call, if it has one: endpoints may not be loopback.
+pub fn own_address() -> Option<Ipv4Addr> {
+    // Nothing is sent: this only chooses the way there, and so the address it begins at.
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
+    match socket.local_addr().ok()?.ip() {
+        IpAddr::V4(address) if !address.is_loopback() && !address.is_link_local() => Some(address),
+        _ => None,
+    }
+}
+
+/// [`all`], and those that are judged only when asked for.
+pub fn every() -> Vec<Scenario> {
+    [all(), scheduling(), running(), routing()].concat()
 }
 
 /// Every scenario that an API server alone can pass, with its controllers.

@@ -17,12 +17,15 @@ const RUNS: &str = "1000";
 const OBJECTS: &str = "10000";
 const ORACLE_CASES: &str = "10000";
 /// Scenarios that expect no node run without one; those that need one run with ours, and once more
-/// with our scheduler.
+/// with our scheduler. Those of routes to endpoints need a server with that flag.
 const CONFORMANCE: &str = "cargo build --workspace --bins
     bin=${CARGO_TARGET_DIR:-$PWD/target}/debug
     workloads='run --target upstream --only --scheduler --nodes'
     cargo xtask upstream run --with controller-manager,scheduler -- \
         $bin/conformance run --target upstream --scheduler
+    cargo xtask upstream run --with controller-manager \
+        --apiserver-flag=--enable-aggregator-routing=true -- \
+        $bin/conformance run --target upstream --only --routing
     cargo xtask upstream run --with controller-manager,scheduler -- \
         $PWD/.ci/with-node $bin $bin/conformance $workloads
     cargo xtask upstream run --with controller-manager -- \

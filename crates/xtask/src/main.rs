@@ -90,6 +90,9 @@ enum Upstream {
         /// Also start these.
         #[arg(long, value_delimiter = ',', value_name = "COMPONENT")]
         with: Vec<upstream::Extra>,
+        /// Start kube-apiserver with this flag, too.
+        #[arg(long = "apiserver-flag", value_name = "FLAG", allow_hyphen_values = true)]
+        apiserver_flags: Vec<String>,
         #[arg(last = true, required = true)]
         command: Vec<OsString>,
     },
@@ -108,7 +111,9 @@ fn run(chore: Chore) -> Result<ExitCode> {
             println!("{}", upstream::build()?.display());
             Ok(ExitCode::SUCCESS)
         }
-        Chore::Upstream(Upstream::Run { with, command }) => upstream::run(&with, &command),
+        Chore::Upstream(Upstream::Run { with, apiserver_flags, command }) => {
+            upstream::run(&with, &apiserver_flags, &command)
+        }
         Chore::Record { here, check, only } => record::run(here, check, &only),
         Chore::Tidy => tidy::run(),
         Chore::Long { only } => long::run(&only),

@@ -17,7 +17,7 @@ pub fn run(here: bool, check: bool, only: &[String]) -> Result<ExitCode> {
     command.extend(check.then(|| "--check".into()));
     command.extend(only.iter().map(Into::into));
     if !here {
-        return upstream::run(&[], &command);
+        return upstream::run(&[], &[], &command);
     }
     if std::env::var_os("KUBECONFIG").is_none() {
         bail!("--here needs KUBECONFIG");

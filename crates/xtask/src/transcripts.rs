@@ -19,5 +19,5 @@ pub fn run(check: bool) -> Result<ExitCode> {
     let mode = format!("KUBEWRIGHT_TRANSCRIPTS={mode}");
     let command = ["env", &mode, "sh", "-c", &script].map(OsString::from);
     // The workloads in them stay as they are written, on both sides.
-    upstream::run(&[upstream::Extra::Housekeeping], &command)
+    upstream::run(&[upstream::Extra::Housekeeping], &[], &command)
 }

@@ -18,7 +18,7 @@ pub fn run(here: bool, check: bool) -> Result<ExitCode> {
     command.extend(["-data".into(), data().into(), "-golden".into(), golden().into()]);
     command.extend(check.then(|| "-check".into()));
     if !here {
-        return upstream::run(&[], &command);
+        return upstream::run(&[], &[], &command);
     }
     if std::env::var_os("KUBECONFIG").is_none() {
         bail!("--here needs KUBECONFIG");

@@ -1,6 +1,6 @@
 //! Servers that the API server calls, by way of Services.
 
-use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,94 +11,8 @@ use crate::server::Ours;
 use crate::site::{self, Site, Stream};
 
 const SERVICES: &str = "/api/v1/namespaces/default/services";
-const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 /// Nothing here takes that long.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// An address of this machine that others may call, if it has one: endpoints may not be loopback.
-fn own_address() -> Option<Ipv4Addr> {
-    // Nothing is sent: this only chooses the way there, and so the address it begins at.
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
-    socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
-    match socket.local_addr().ok()?.ip() {
-        IpAddr::V4(address) if !address.is_loopback() && !address.is_link_local() => Some(address),
-        _ => None,
-    }
-}
-
-/// Says no to every review.
-async fn refuse(mut stream: Stream) {
-    let Some((_, body)) = site::read(&mut stream).await else { return };
-    let review: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let document = json!({
-        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
-        "response": {
-            "uid": review["request"]["uid"], "allowed": false,
-            "status": {"message": "said behind the slice"},
-        },
-    });
-    // The client may have hung up.
-    let _ = stream.write_all(&site::answer(&document)).await;
-    let _ = stream.shutdown().await;
-}
-
-/// A Service without a selector has the endpoints that somebody writes. Nobody routes its address:
-/// the server calls one of them itself.
-#[tokio::test]
-async fn a_webhook_is_found_behind_the_slices_of_its_service() {
-    let Some(address) = own_address() else {
-        eprintln!("skipped: this machine has no address but loopback, which no endpoint may have");
-        return;
-    };
-    let home = tempfile::tempdir().expect("a directory");
-    let ours = Ours::up(home.path(), "kubewright", &["--port", "0"]);
-    let mut client = ours.access.client().await;
-    let hook = Site::start(address.into(), "hook.default.svc", refuse).await;
-
-    let service = json!({
-        "metadata": {"name": "hook"},
-        "spec": {"ports": [{"name": "https", "port": 8443, "targetPort": hook.port}]},
-    });
-    client.create(SERVICES, &service).await;
-    let webhook = json!({
-        "name": "hook.kubewright.dev",
-        "clientConfig": {
-            "service": {"namespace": "default", "name": "hook", "port": 8443, "path": "/review"},
-            "caBundle": hook.bundle,
-        },
-        "rules": [{
-            "operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"],
-            "resources": ["secrets"],
-        }],
-        "sideEffects": "None", "admissionReviewVersions": ["v1"],
-    });
-    let configuration = json!({"metadata": {"name": "hook"}, "webhooks": [webhook]});
-    let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
-    client.create(path, &configuration).await;
-
-    let secret = json!({"metadata": {"name": "s"}});
-    let (status, told) = client.send("POST", SECRETS, &secret).await;
-    assert_eq!(status, 500, "{told}");
-    let words = told["message"].as_str().unwrap_or_default();
-    assert!(words.contains("no endpoints available for service \"hook\""), "{told}");
-
-    let slice = json!({
-        "metadata": {"name": "hook-1", "labels": {"kubernetes.io/service-name": "hook"}},
-        "addressType": "IPv4",
-        "endpoints": [
-            // Nobody is there, and nobody is to ask.
-            {"addresses": ["192.0.2.1"], "conditions": {"ready": false}},
-            {"addresses": [address.to_string()]},
-        ],
-        "ports": [{"name": "https", "port": hook.port, "protocol": "TCP"}],
-    });
-    client.create("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", &slice).await;
-    let (status, told) = client.send("POST", SECRETS, &secret).await;
-    let words =
-        "admission webhook \"hook.kubewright.dev\" denied the request: said behind the slice";
-    // The webhook names no code, and this is the least that a refusal has.
-    assert_eq!((status, &told["message"]), (400, &json!(words)), "{told}");
-}
 
 /// Serves a version of a group, and for those who ask to leave HTTP says again what they say. What
 /// it hears is kept.

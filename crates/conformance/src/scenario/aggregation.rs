@@ -3,6 +3,7 @@
 //!
 //! While a server is away, no namespace ends; so these run when nothing else does.
 
+use std::net::Ipv4Addr;
 use std::sync::Mutex;
 
 use anyhow::{Context as _, Result, bail};
@@ -33,7 +34,7 @@ scenarios! { "aggregation", alone:
     versions_of_definitions_are_registered [B6],
 }
 
-const PATH: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
+pub(super) const PATH: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 impl Context {
@@ -43,13 +44,22 @@ impl Context {
     }
 
     /// `/apis/<our group>/v1`
-    fn version(&self) -> String {
+    pub(super) fn version(&self) -> String {
         format!("/apis/{}/v1", self.group())
     }
 
     /// A server of our group that serves things, and beyond that answers as it is told.
     async fn extend(
         &self,
+        answer: impl Fn(&Asked) -> Option<Reply> + Send + Sync + 'static,
+    ) -> Result<Extension> {
+        self.extend_at(Ipv4Addr::LOCALHOST, answer).await
+    }
+
+    /// As [`Self::extend`], at this address of the machine.
+    pub(super) async fn extend_at(
+        &self,
+        address: Ipv4Addr,
         answer: impl Fn(&Asked) -> Option<Reply> + Send + Sync + 'static,
     ) -> Result<Extension> {
         let path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
@@ -60,7 +70,7 @@ impl Context {
         };
         let (group, version) = (self.group(), self.version());
         let name = format!("extension.{}.svc", self.namespace);
-        Extension::start(&name, &authorities, move |asked| {
+        Extension::start_at(address, &name, &authorities, move |asked| {
             if let Some(reply) = answer(asked) {
                 return reply;
             }
@@ -108,7 +118,7 @@ impl Context {
     }
 
     /// Our APIService, with this in its spec.
-    fn api_service(&self, spec: Value) -> Value {
+    pub(super) fn api_service(&self, spec: Value) -> Value {
         let mut object = json!({
             "metadata": { "name": self.registration() },
             "spec": {
@@ -123,7 +133,7 @@ impl Context {
     }
 
     /// Waits until the condition of our APIService has this reason, and gives its message.
-    async fn wait_for(&self, reason: &str) -> Result<String> {
+    pub(super) async fn wait_for(&self, reason: &str) -> Result<String> {
         let request = Request::get(format!("{PATH}/{}", self.registration()));
         let condition = |answer: &Answer| {
             let object = answer.json().unwrap_or_default();
@@ -139,7 +149,7 @@ impl Context {
     }
 
     /// Waits until a server that is there is asked; what is known of it goes round in its own time.
-    async fn wait_until_answered(&self) -> Result<()> {
+    pub(super) async fn wait_until_answered(&self) -> Result<()> {
         self.wait_for("Passed").await?;
         let request = Request::get(self.version());
         self.endpoint.poll(&request, PATIENCE, |answer| answer.status == 200).await?;

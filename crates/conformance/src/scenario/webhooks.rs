@@ -138,7 +138,7 @@ pub(super) async fn create(cx: &Context, name: &str) -> Result<Answer> {
 }
 
 /// The refusal of a request because a webhook gave no verdict.
-fn unanswered(answer: &Answer, webhook: &str, why: &str) -> Result<()> {
+pub(super) fn unanswered(answer: &Answer, webhook: &str, why: &str) -> Result<()> {
     let message = format!("failed calling webhook \"{webhook}.kubewright.dev\": {why}");
     let told = format!("Internal error occurred: {message}");
     let status = refused(answer, 500, "InternalError", &told)?;

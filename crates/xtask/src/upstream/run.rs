@@ -34,9 +34,9 @@ const HOUSEKEEPING: &str = "namespace-controller,garbage-collector-controller,\
                             persistentvolume-protection-controller,\
                             validatingadmissionpolicy-status-controller";
 
-/// Runs `command` beside a fresh upstream; its exit code is ours. Whatever happens, nothing that
-/// was started here is left running.
-pub fn run(with: &[Extra], command: &[OsString]) -> Result<ExitCode> {
+/// Runs `command` beside a fresh upstream, whose kube-apiserver has these flags beside its own; the
+/// command's exit code is ours. Whatever happens, nothing that was started here is left running.
+pub fn run(with: &[Extra], apiserver_flags: &[String], command: &[OsString]) -> Result<ExitCode> {
     let assets = assets::build()?;
     pass_signals_on()?;
     let folder = tempfile::Builder::new()
@@ -45,7 +45,7 @@ pub fn run(with: &[Extra], command: &[OsString]) -> Result<ExitCode> {
         .permissions(Permissions::from_mode(0o700))
         .tempdir()
         .context("make a folder")?;
-    let mut cluster = Cluster::start(&assets, folder.path(), with)?;
+    let mut cluster = Cluster::start(&assets, folder.path(), with, apiserver_flags)?;
     if let Err(error) = cluster.wait_until_ready() {
         if !is_interrupted() {
             cluster.print_logs();
@@ -78,7 +78,12 @@ struct Ports {
 }
 
 impl Cluster {
-    fn start(assets: &Path, folder: &Path, with: &[Extra]) -> Result<Self> {
+    fn start(
+        assets: &Path,
+        folder: &Path,
+        with: &[Extra],
+        apiserver_flags: &[String],
+    ) -> Result<Self> {
         let ports = Ports::free()?;
         let secrets = Secrets::write(folder, ports.apiserver)?;
         let etcd_url = format!("http://127.0.0.1:{}", ports.etcd_client);
@@ -96,7 +101,9 @@ impl Cluster {
             () if with(Extra::Housekeeping) => Some(HOUSEKEEPING),
             () => None,
         };
-        start("kube-apiserver", apiserver_arguments(&ports, &etcd_url, controllers.is_some()))?;
+        let mut arguments = apiserver_arguments(&ports, &etcd_url, controllers.is_some());
+        arguments.extend_from_slice(apiserver_flags);
+        start("kube-apiserver", arguments)?;
         let mut health = vec![format!("https://127.0.0.1:{}/readyz", ports.apiserver)];
         if let Some(controllers) = controllers {
             start("kube-controller-manager", controller_manager_arguments(&ports, controllers))?;
