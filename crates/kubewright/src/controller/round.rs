@@ -84,7 +84,7 @@ impl<K: Kind + Clone, R: Reconciler<K>> Round<K, R> {
     ) -> Result<Action, Error> {
         let written = self.write(request, before, after).await;
         if let Ok(Some(written)) = &written
-            && essence(written)? == essence(after)?
+            && is_as_wanted(written, after)?
         {
             // It is wholly as this reconcile wants it, so there is no reason to look again; nor to
             // do so before its time if it has failed.
@@ -177,13 +177,14 @@ fn has(object: &impl Kind, finalizer: &str) -> bool {
     object.meta().finalizers.iter().flatten().any(|known| known == finalizer)
 }
 
-/// An object without what the server notes about its versions.
-fn essence(object: &impl Kind) -> Result<Value, serde_json::Error> {
-    let mut object = serde_json::to_value(object)?;
-    if let Some(metadata) = object["metadata"].as_object_mut() {
-        for field in ["generation", "managedFields", "resourceVersion"] {
-            metadata.remove(field);
-        }
-    }
-    Ok(object)
+/// Whether an object was written as it was wanted, but for what the server notes about its versions.
+fn is_as_wanted<K: Kind + Clone>(written: &K, wanted: &K) -> Result<bool, serde_json::Error> {
+    let mut written = written.clone();
+    let (notes, known) = (written.meta_mut(), wanted.meta());
+    notes.generation = known.generation;
+    notes.managed_fields.clone_from(&known.managed_fields);
+    notes.resource_version.clone_from(&known.resource_version);
+    // Most are the same to the letter; trees also are when maps have an order of their own.
+    Ok(serde_json::to_vec(&written)? == serde_json::to_vec(wanted)?
+        || serde_json::to_value(&written)? == serde_json::to_value(wanted)?)
 }

@@ -20,7 +20,8 @@ pub(super) struct Objects<K> {
 
 struct Index<K> {
     values: Values<K>,
-    keys: HashMap<String, BTreeSet<ObjectKey>>,
+    /// Objects by their values, each with its key, so that none has to be looked for.
+    found: HashMap<String, BTreeMap<ObjectKey, Kept<K>>>,
 }
 
 impl<K: Object> Objects<K> {
@@ -59,8 +60,7 @@ impl<K: Object> Objects<K> {
     pub(super) fn by_index(&self, name: &str, value: &str) -> Vec<Kept<K>> {
         let index = self.indexes.get(name);
         let index = index.unwrap_or_else(|| panic!("there is no index {name:?}"));
-        let keys = index.keys.get(value).into_iter().flatten();
-        keys.filter_map(|key| self.get(key)).collect()
+        index.found.get(value).into_iter().flat_map(BTreeMap::values).cloned().collect()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -102,10 +102,10 @@ impl<K: Object> Objects<K> {
     }
 
     pub(super) fn add_index(&mut self, name: &str, values: Values<K>) {
-        let mut index = Index { values, keys: HashMap::new() };
+        let mut index = Index { values, found: HashMap::new() };
         for (key, kept) in &self.by_key {
             if let Some(object) = self.opener.open(kept) {
-                index.add(key, &object, &self.opener.panics);
+                index.add(key, kept, &object, &self.opener.panics);
             }
         }
         self.indexes.insert(name.to_owned(), index);
@@ -121,13 +121,13 @@ impl<K: Object> Objects<K> {
             return;
         }
         let old = old.and_then(|kept| self.opener.open(kept));
-        let new = new.and_then(|kept| self.opener.open(kept));
+        let new = new.and_then(|kept| Some((kept, self.opener.open(kept)?)));
         for index in self.indexes.values_mut() {
             if let Some(old) = &old {
                 index.remove(key, old, &self.opener.panics);
             }
-            if let Some(new) = &new {
-                index.add(key, new, &self.opener.panics);
+            if let Some((kept, new)) = &new {
+                index.add(key, kept, new, &self.opener.panics);
             }
         }
     }
@@ -143,27 +143,27 @@ impl<K: Object> Objects<K> {
 
 impl<K> Index<K> {
     /// What has no values since they could not be told is not found.
-    fn add(&mut self, key: &ObjectKey, object: &K, panics: &Panics) {
+    fn add(&mut self, key: &ObjectKey, kept: &Kept<K>, object: &K, panics: &Panics) {
         let values = panics.caught("an index", || (self.values)(object));
         for value in values.into_iter().flatten() {
-            self.keys.entry(value).or_default().insert(key.clone());
+            self.found.entry(value).or_default().insert(key.clone(), kept.clone());
         }
     }
 
     fn remove(&mut self, key: &ObjectKey, object: &K, panics: &Panics) {
         let Some(values) = panics.caught("an index", || (self.values)(object)) else {
             // It may be anywhere.
-            self.keys.retain(|_, keys| {
-                keys.remove(key);
-                !keys.is_empty()
+            self.found.retain(|_, objects| {
+                objects.remove(key);
+                !objects.is_empty()
             });
             return;
         };
         for value in values {
-            if let Some(keys) = self.keys.get_mut(&value) {
-                keys.remove(key);
-                if keys.is_empty() {
-                    self.keys.remove(&value);
+            if let Some(objects) = self.found.get_mut(&value) {
+                objects.remove(key);
+                if objects.is_empty() {
+                    self.found.remove(&value);
                 }
             }
         }

@@ -52,8 +52,12 @@ impl<'s> Spread<'s> {
             if !is_host {
                 let domains = rated.iter().map(|node| domain(node, &constraint.key));
                 pods.extend(domains.map(|domain| (domain.to_owned(), 0)));
-                for node in considered.iter().filter(|node| constraint.includes(pod, node)) {
-                    if let Some(count) = pods.get_mut(domain(node, &constraint.key)) {
+                for node in &considered {
+                    // Of nodes without the label nobody will ask.
+                    if let Some(domain) = node.labels().get(&constraint.key)
+                        && let Some(count) = pods.get_mut(domain)
+                        && constraint.includes(pod, node)
+                    {
                         *count += constraint.count(pod.namespace(), node);
                     }
                 }
