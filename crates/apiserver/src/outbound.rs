@@ -309,9 +309,11 @@ impl Idle {
     fn keep(&self, wire: Wire) {
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         idle.retain(|(_, since)| since.elapsed() < IDLE_MAX);
-        if idle.len() < IDLE_COUNT_MAX {
-            idle.push((wire, Instant::now()));
+        if idle.len() == IDLE_COUNT_MAX {
+            // The one that was used longest ago: it may lead to where nobody is any more.
+            idle.remove(0);
         }
+        idle.push((wire, Instant::now()));
     }
 }
 

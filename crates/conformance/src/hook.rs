@@ -79,16 +79,18 @@ impl Hook {
         names: &[&str],
         answer: impl Fn(&Value) -> Reply + Send + Sync + 'static,
     ) -> Result<Self> {
-        Self::start_at(Ipv4Addr::LOCALHOST, names, answer).await
+        let names: Vec<&str> = ["127.0.0.1"].iter().chain(names).copied().collect();
+        Self::start_at(Ipv4Addr::LOCALHOST, &names, answer).await
     }
 
-    /// As [`Self::start`], at this address of the machine.
+    /// As [`Self::start`], at this address of the machine, with a certificate for the names alone:
+    /// who looks for it by a name does not ask for its address.
     pub(crate) async fn start_at(
         address: Ipv4Addr,
         names: &[&str],
         answer: impl Fn(&Value) -> Reply + Send + Sync + 'static,
     ) -> Result<Self> {
-        let (authority, acceptor) = secured(address, names)?;
+        let (authority, acceptor) = secured(names)?;
         let listener = TcpListener::bind((address, 0)).await.context("listen")?;
         let address = listener.local_addr()?;
         let heard = Arc::<Heard>::default();
@@ -128,15 +130,14 @@ impl Hook {
 }
 
 /// The certificate of a new authority, and a server's side of TLS with one that it issued.
-fn secured(address: Ipv4Addr, names: &[&str]) -> Result<(String, TlsAcceptor)> {
+fn secured(names: &[&str]) -> Result<(String, TlsAcceptor)> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.distinguished_name.push(DnType::CommonName, "conformance");
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
 
     let key = KeyPair::generate()?;
-    let names = names.iter().map(|name| (*name).to_owned());
-    let names: Vec<String> = [address.to_string()].into_iter().chain(names).collect();
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let certificate = CertificateParams::new(names)?.signed_by(&key, &authority)?;
     let chain = vec![CertificateDer::from(certificate.der().to_vec())];
     let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(anyhow::Error::msg)?;

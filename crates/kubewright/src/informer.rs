@@ -197,7 +197,8 @@ impl<K: Object> Informer<K> {
         self.shared.readable()
     }
 
-    /// Lets objects be found by the values that `values` gives for them.
+    /// Lets objects be found by the values that `values` gives for them, which must be the same
+    /// whenever it is asked about the same object.
     pub fn index(&self, name: &str, values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static) {
         self.shared.index(name, Box::new(values));
     }

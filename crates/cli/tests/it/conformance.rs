@@ -33,7 +33,11 @@ async fn the_program_passes_every_scenario_on_etcd() {
     let Some(upstream) = Upstream::find() else { return };
     let home = tempfile::tempdir().expect("a directory");
     let etcd = upstream.etcd(&home.path().join("etcd"));
-    check(home.path(), &["--store", &format!("etcd={}", etcd.url)], scenario::all()).await;
+    let mut scenarios = scenario::all();
+    if scenario::own_address().is_some() {
+        scenarios.extend(scenario::routing());
+    }
+    check(home.path(), &["--store", &format!("etcd={}", etcd.url)], scenarios).await;
 }
 
 async fn check(home: &Path, args: &[&str], scenarios: Vec<Scenario>) {

@@ -47,7 +47,7 @@ impl Context {
         Hook::start_at(address()?, &[&host], answer).await
     }
 
-    /// Has a port of the Service `hook` lead to a webhook that is asked about [`asking`] its name.
+    /// Has a port of the Service `hook` lead to a webhook that is asked about [`Self::asking`] its name.
     /// Any of these hooks may be the one behind it.
     fn behind(&self, name: &str, port: u16, hooks: &[&Hook]) -> Value {
         let authorities: String = hooks.iter().map(|hook| hook.authority()).collect();

@@ -120,11 +120,11 @@ impl<K: Object> Objects<K> {
         if self.indexes.is_empty() {
             return;
         }
-        let old = old.and_then(|kept| self.opener.open(kept));
+        let old = old.map(|kept| self.opener.open(kept));
         let new = new.and_then(|kept| Some((kept, self.opener.open(kept)?)));
         for index in self.indexes.values_mut() {
             if let Some(old) = &old {
-                index.remove(key, old, &self.opener.panics);
+                index.remove(key, old.as_deref(), &self.opener.panics);
             }
             if let Some((kept, new)) = &new {
                 index.add(key, kept, new, &self.opener.panics);
@@ -150,8 +150,10 @@ impl<K> Index<K> {
         }
     }
 
-    fn remove(&mut self, key: &ObjectKey, object: &K, panics: &Panics) {
-        let Some(values) = panics.caught("an index", || (self.values)(object)) else {
+    /// Takes out what was found as this object; none if it cannot be read any more.
+    fn remove(&mut self, key: &ObjectKey, object: Option<&K>, panics: &Panics) {
+        let values = |object| panics.caught("an index", || (self.values)(object));
+        let Some(values) = object.and_then(values) else {
             // It may be anywhere.
             self.found.retain(|_, objects| {
                 objects.remove(key);

@@ -115,12 +115,18 @@ fn an_index_follows_its_objects() {
     shared.sink(0).applied(config_map("b", "1", 6));
     let find = |value: &str| -> Vec<String> {
         let found = shared.read(|objects| objects.by_index("owner", value)).expect("it is ready");
-        found.iter().map(|object| ObjectKey::of(&object.metadata).to_string()).collect()
+        let show = |object: &Arc<ConfigMap>| {
+            format!("{}@{}", ObjectKey::of(&object.metadata), version(&object.metadata))
+        };
+        found.iter().map(show).collect()
     };
-    assert_eq!(find("of-1"), ["ns/a", "ns/b"]);
+    assert_eq!(find("of-1"), ["ns/a@1", "ns/b@6"]);
     shared.sink(0).applied(config_map("b", "2", 7));
-    assert_eq!((find("of-1"), find("of-2")), (vec!["ns/a".into()], vec!["ns/b".into()]));
-    shared.sink(0).deleted(&ObjectKey::new(Some("ns"), "a"), "8");
+    assert_eq!((find("of-1"), find("of-2")), (vec!["ns/a@1".into()], vec!["ns/b@7".into()]));
+    // Found by the same value, it is found as it is now.
+    shared.sink(0).applied(config_map("b", "2", 8));
+    assert_eq!(find("of-2"), ["ns/b@8"]);
+    shared.sink(0).deleted(&ObjectKey::new(Some("ns"), "a"), "9");
     assert_eq!(find("of-1"), [""; 0]);
 }
 

@@ -528,6 +528,26 @@ fn pods_of_a_service_are_spread_by_default() {
 }
 
 #[test]
+fn a_zone_without_a_name_is_that_of_nodes_without_a_zone() {
+    let pod = |name: &str| {
+        format!(
+            "{{kind: Pod, metadata: {{name: {name}, labels: {{app: web}}}}, spec: {{nodeName: b}}}}"
+        )
+    };
+    let cluster = format!(
+        "{{kind: Node, metadata: {{name: a, labels: \
+           {{kubernetes.io/hostname: a, topology.kubernetes.io/zone: ''}}}}}}
+        {{kind: Node, metadata: {{name: b, labels: {{kubernetes.io/hostname: b}}}}}}
+        {{kind: Service, metadata: {{name: web, namespace: default}}, spec: {{selector: {{app: web}}}}}}
+        {}\n{}\n{}",
+        pod("p"),
+        pod("q"),
+        pod("r")
+    );
+    check_scores("PodTopologySpread", &cluster, "{metadata: {labels: {app: web}}}", "a=66 b=100");
+}
+
+#[test]
 fn labels_of_the_legacy_policy_must_be_there_or_not() {
     let cluster = "
         {kind: Node, metadata: {name: a, labels: {selectable: 'yes', device: gpu}}}

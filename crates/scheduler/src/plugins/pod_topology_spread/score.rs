@@ -52,9 +52,15 @@ impl<'s> Spread<'s> {
             if !is_host {
                 let domains = rated.iter().map(|node| domain(node, &constraint.key));
                 pods.extend(domains.map(|domain| (domain.to_owned(), 0)));
+                // Nodes without the label are one domain, with those that have it without a value;
+                // if there are none of these, nobody will ask about it.
+                let is_empty = |value: &String| value.is_empty();
+                let asks_empty = rated
+                    .iter()
+                    .any(|node| node.labels().get(&constraint.key).is_some_and(is_empty));
                 for node in &considered {
-                    // Of nodes without the label nobody will ask.
-                    if let Some(domain) = node.labels().get(&constraint.key)
+                    let domain = domain(node, &constraint.key);
+                    if (asks_empty || !domain.is_empty())
                         && let Some(count) = pods.get_mut(domain)
                         && constraint.includes(pod, node)
                     {
