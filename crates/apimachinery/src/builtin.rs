@@ -49,15 +49,15 @@ pub struct Kind {
 pub struct Type {
     /// Package and name, as in `k8s.io/api/core/v1.PodSpec`.
     pub name: &'static str,
-    pub fields: Vec<Field>,
+    pub fields: &'static [Field],
     /// Server-side apply treats the whole value as one (`x-kubernetes-map-type: atomic`).
     pub atomic: bool,
     /// Every field that appears in this struct's JSON, inlined ones too, in Go's order.
-    members: Vec<FieldId>,
-    /// Positions in `members`, in the order of names.
-    names: Vec<u32>,
-    /// Positions in `fields`, in the order of numbers in protobuf.
-    numbers: Vec<u32>,
+    members: Box<[&'static Field]>,
+    /// Names, in their order, and their positions in `members`.
+    by_name: Box<[(&'static str, u32)]>,
+    /// Numbers in protobuf, in their order, and their positions in `fields`.
+    by_number: Box<[(u32, u32)]>,
 }
 
 /// One field of a [`Type`].
@@ -138,10 +138,6 @@ pub enum SchemaOr {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TypeId(u32);
 
-/// A field of a row: the struct that declares it, and its position there.
-#[derive(Debug, Clone, Copy)]
-struct FieldId(TypeId, u32);
-
 /// The patch strategy tags of a field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Patch {
@@ -174,13 +170,7 @@ impl Kind {
 impl TypeId {
     /// The row.
     pub fn get(self) -> &'static Type {
-        &table::TABLE.types[self.0 as usize]
-    }
-}
-
-impl FieldId {
-    fn get(self) -> &'static Field {
-        &self.0.get().fields[self.1 as usize]
+        table::TABLE.get(self)
     }
 }
 
@@ -189,38 +179,42 @@ impl Field {
     pub(crate) fn slot(&self, base: usize) -> usize {
         base + self.member as usize
     }
+
+    /// The struct whose fields appear in the place of this one.
+    fn inlined(&self) -> Option<&'static Type> {
+        match self.ty {
+            Ty::Struct(id) if self.inline => Some(id.get()),
+            _ => None,
+        }
+    }
 }
 
 impl Type {
     /// The field of this name in JSON, whether declared here or inlined.
     pub fn field(&self, json: &str) -> Option<&'static Field> {
-        Some(self.members[self.position(json)?].get())
+        Some(self.members[self.position(json)?])
     }
 
     /// The position of the field of this name among the members.
     fn position(&self, json: &str) -> Option<usize> {
-        let member = |position: &u32| self.members[*position as usize].get();
-        let found = self.names.binary_search_by(|name| member(name).json.cmp(json)).ok()?;
-        Some(self.names[found] as usize)
+        let found = self.by_name.binary_search_by(|(name, _)| (*name).cmp(json)).ok()?;
+        Some(self.by_name[found].1 as usize)
     }
 
     /// Every field that appears in the JSON of this struct, inlined ones too, in Go's order.
     pub fn members(&self) -> impl Iterator<Item = &'static Field> {
-        self.members.iter().map(|id| id.get())
+        self.members.iter().copied()
     }
 
     /// The fields sent in protobuf, in the order of their numbers. Inlined structs are messages.
-    pub fn messages(&self) -> impl DoubleEndedIterator<Item = &Field> {
-        self.numbers.iter().map(|&position| &self.fields[position as usize])
+    pub fn messages(&self) -> impl DoubleEndedIterator<Item = &'static Field> {
+        self.by_number.iter().map(|&(_, position)| &self.fields[position as usize])
     }
 
     /// The field of this number in protobuf.
-    pub fn numbered(&self, number: u32) -> Option<&Field> {
-        let position = self
-            .numbers
-            .binary_search_by_key(&Some(number), |&position| self.fields[position as usize].proto)
-            .ok()?;
-        Some(&self.fields[self.numbers[position] as usize])
+    pub fn numbered(&self, number: u32) -> Option<&'static Field> {
+        let found = self.by_number.binary_search_by_key(&number, |&(number, _)| number).ok()?;
+        Some(&self.fields[self.by_number[found].1 as usize])
     }
 
     /// The name without its package, as in `PodSpec`.

@@ -95,7 +95,9 @@ impl Connect {
                 }
             }
             Connect::PortForward => {
-                let ports: Result<Vec<u16>, Refusal> = query.all("ports").map(port).collect();
+                // Each may be a list, as kube-rs writes it.
+                let ports = query.all("ports").flat_map(|ports| ports.split(','));
+                let ports: Result<Vec<u16>, Refusal> = ports.map(port).collect();
                 let ports = ports?;
                 if !ports.is_empty() {
                     add("ports", json!(ports));

@@ -4,6 +4,8 @@
 //! Built-in kinds are judged in their hub version by [`crate::kinds`], custom resources in the
 //! version of the request by its schema.
 
+use std::borrow::Cow;
+
 use kubewright_apimachinery::apply::{
     BuiltinVersions, PathElement, Pattern, ResetFields, ResetFilter, Schema, Set, Versions,
 };
@@ -66,6 +68,14 @@ impl Resource {
                     .expect("served versions convert into each other")
             }
             _ => object,
+        }
+    }
+
+    /// The same, of an object that stays.
+    pub(crate) fn shown_to_request<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
+        match self.hub == self.gvk {
+            true => Cow::Borrowed(object),
+            false => Cow::Owned(self.to_request(object.clone())),
         }
     }
 

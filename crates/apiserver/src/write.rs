@@ -177,9 +177,12 @@ impl Write<'_> {
         let attempts = if is_generated { NAME_ATTEMPTS } else { 1 };
         let said = self.warnings.len();
         let mut refused = None;
-        for _ in 0..attempts {
+        for left in (0..attempts).rev() {
             self.warnings.truncate(said);
-            let mut candidate = object.clone();
+            let mut candidate = match left {
+                0 => std::mem::take(&mut object),
+                _ => object.clone(),
+            };
             meta::identify(&mut candidate, self.now);
             if !version.is_empty() {
                 let version = version.clone().into();
@@ -474,15 +477,14 @@ impl Write<'_> {
 
     /// The new object in the version in which it is judged, as the plugins want it.
     async fn revised(&self, live: Option<&Value>, revise: &dyn Revise) -> Result<Value, Refusal> {
-        let shown = live.cloned().map(|live| self.resource.to_request(live));
+        let shown = live.map(|live| self.resource.shown_to_request(live));
+        let shown = shown.as_deref();
         if let Some(view) = revise.view() {
-            return self.revised_through(view, shown.as_ref()).await;
+            return self.revised_through(view, shown).await;
         }
         let mut object = match Asked::of(self.resource) {
-            None => revise.revise(self, shown.as_ref())?,
-            Some(asked) => {
-                self.asking(&asked, |write| revise.revise(write, shown.as_ref())).await?
-            }
+            None => revise.revise(self, shown)?,
+            Some(asked) => self.asking(&asked, |write| revise.revise(write, shown)).await?,
         };
         self.recognize(&mut object)?;
         let mut object = self.resource.to_hub(object);
@@ -548,7 +550,7 @@ impl Write<'_> {
         self.warnings.extend(resource.warnings(self.part, &object, Some(live)));
         apply::keep_times(live, &mut object);
         if let Some(view) = view {
-            let of = |object: &Value| view.of(self, &resource.to_request(object.clone()));
+            let of = |object: &Value| view.of(self, &resource.shown_to_request(object));
             let (before, after) = (of(live)?, of(&object)?);
             let attributes = self.view_attributes(view, &before);
             return self.admission.judge_view(&attributes, &after, object).await;

@@ -12,6 +12,7 @@ use kubewright_project::image::registry::{Part, Pushed};
 use kubewright_project::image::{
     Contents, File, Image, Reference, archive, registry, surroundings,
 };
+use kubewright_project::replace;
 use serde_json::json;
 
 use crate::cluster::{Output, parse_name};
@@ -96,6 +97,7 @@ pub(crate) fn run(args: &BuildArgs) -> Result<ExitCode> {
         let bytes = fs::read(file).with_context(|| format!("read {}", file.display()))?;
         files.push(File::new(path, 0o644, bytes));
     }
+    eprintln!("packing {} ({})", program.name, size(program.bytes.len()));
     let mut layers = vec![surroundings()];
     layers.extend((!files.is_empty()).then_some(files));
     layers.push(vec![File::new(&program.name, 0o555, program.bytes)]);
@@ -116,11 +118,8 @@ pub(crate) fn run(args: &BuildArgs) -> Result<ExitCode> {
     }
     let path = output(args, &root);
     if let Some(path) = &path {
-        let context = || format!("write {}", path.display());
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).with_context(context)?;
-        }
-        fs::write(path, archive::write(&image, &args.tag)).with_context(context)?;
+        let written = replace(path, &archive::write(&image, &args.tag));
+        written.with_context(|| format!("write {}", path.display()))?;
     }
     let path = path.map(|path| path.display().to_string());
     match args.format {

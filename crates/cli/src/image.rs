@@ -8,8 +8,9 @@ use anyhow::{Context as _, Result, anyhow};
 use jiff::Timestamp;
 use kubewright_cluster::home::DEFAULT_NAME;
 use kubewright_cluster::load_images;
+use serde_json::json;
 
-use crate::cluster::{home, parse_name};
+use crate::cluster::{Output, home, parse_name};
 use crate::up::runtime;
 
 #[derive(clap::Subcommand)]
@@ -28,6 +29,8 @@ pub(crate) struct LoadArgs {
     /// Give them to the container runtime at this socket, such as that of a `kubewright node`.
     #[arg(long, value_name = "SOCKET", conflicts_with = "name")]
     socket: Option<PathBuf>,
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Output,
 }
 
 pub(crate) fn run(command: &Command) -> Result<ExitCode> {
@@ -49,7 +52,11 @@ fn load(args: &LoadArgs) -> Result<ExitCode> {
         }
         false => &args.file,
     };
-    give(&socket, path)?.iter().for_each(|image| say!("loaded {image}"));
+    let loaded = give(&socket, path)?;
+    match args.output {
+        Output::Json => say!("{}", json!({"loaded": loaded})),
+        Output::Text => loaded.iter().for_each(|image| say!("loaded {image}")),
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -69,6 +76,7 @@ pub(crate) fn socket_of(name: &str) -> Result<PathBuf> {
 
 /// Gives the images of an archive to a container runtime, and says what they are called.
 pub(crate) fn give(socket: &Path, archive: &Path) -> Result<Vec<String>> {
+    eprintln!("giving images to the container runtime at {}", socket.display());
     // Only names when it is over, and for how long something may take it for unfinished.
     let now = Timestamp::now();
     Ok(runtime()?.block_on(load_images(socket, archive, now))?)
@@ -76,6 +84,7 @@ pub(crate) fn give(socket: &Path, archive: &Path) -> Result<Vec<String>> {
 
 /// Things are looked up in archives, which is possible in files only.
 fn receive() -> Result<tempfile::NamedTempFile> {
+    eprintln!("reading images from standard input");
     let mut file = tempfile::NamedTempFile::new().context("make a file")?;
     io::copy(&mut io::stdin().lock(), &mut file).context("read standard input")?;
     file.flush().context("write a file")?;

@@ -11,6 +11,7 @@ use kube::Api;
 use kubewright::connect;
 use kubewright_project::definition::{self, Source};
 use kubewright_project::import::{self, Options};
+use kubewright_project::replace;
 use serde_json::json;
 
 use crate::cluster::Output;
@@ -92,7 +93,10 @@ fn write(output: Option<&Path>, modules: &[(String, String)]) -> Result<Vec<Path
     }
     // All before any: what is refused changes nothing.
     files.iter().try_for_each(|(path, _)| spare(path))?;
-    files.iter().try_for_each(|(path, text)| replace(path, text))?;
+    for (path, text) in &files {
+        let written = replace(path, text.as_bytes());
+        written.with_context(|| format!("write {}", path.display()))?;
+    }
     Ok(files.into_iter().map(|(path, _)| path).collect())
 }
 
@@ -111,14 +115,6 @@ fn spare(path: &Path) -> Result<()> {
         );
     }
     Ok(())
-}
-
-fn replace(path: &Path, text: &str) -> Result<()> {
-    let context = || format!("write {}", path.display());
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).with_context(context)?;
-    }
-    fs::write(path, text).with_context(context)
 }
 
 fn from_cluster(names: &[String]) -> Result<Vec<Source>> {

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Subcommand;
 use kubewright_project::package::model::{self, Origin};
 use kubewright_project::package::{self, Files, helm, kustomize, olm};
+use kubewright_project::replace;
 use serde_json::json;
 
 use crate::cluster::Output;
@@ -196,11 +197,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
                 say!("{}", text.trim_end());
                 return Ok(ExitCode::SUCCESS);
             }
-            let context = || format!("write {}", path.display());
-            if let Some(folder) = path.parent() {
-                fs::create_dir_all(folder).with_context(context)?;
-            }
-            fs::write(&path, text).with_context(context)?;
+            let written = replace(&path, text.as_bytes());
+            written.with_context(|| format!("write {}", path.display()))?;
             match common.format {
                 Output::Text => eprintln!("wrote {}", path.display()),
                 Output::Json => say!("{}", json!({"path": path.display().to_string()})),

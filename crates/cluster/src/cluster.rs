@@ -97,6 +97,8 @@ pub enum Storage {
     /// In a directory, which is made if it is not there.
     Embedded(PathBuf),
     Etcd(Box<etcd::Config>),
+    /// Where it was opened: a directory.
+    Open(Store),
 }
 
 /// How others reach a cluster.
@@ -184,9 +186,9 @@ impl Cluster {
     /// Returns when the cluster answers.
     pub async fn start(config: Config) -> Result<Self, StartError> {
         let Config { storage, listen, clock, controllers: names, nodes, audit, terms } = config;
-        let is_on_disk = matches!(storage, Storage::Embedded(_));
+        let is_on_disk = matches!(storage, Storage::Embedded(_) | Storage::Open(_));
         // One thread waits for the disk while this one reads tables.
-        let (store, ()) = tokio::join!(open(storage, clock), async { Server::prepare() });
+        let (store, ()) = tokio::join!(storage.open(clock), async { Server::prepare() });
         let store = store?;
         let log = audit.map(|audit| audit::Log::open(audit, store.config().clock.clone()));
         let log = log.transpose().map_err(StartError::Audit)?;
@@ -345,17 +347,20 @@ fn clients(server: &Server) -> controllers::Clients {
     })
 }
 
-async fn open(storage: Storage, clock: Clock) -> Result<Store, StartError> {
-    let config =
-        kubewright_store::Config::new(index::extract, index::resource_of, move || clock.now());
-    match storage {
-        Storage::Memory => Ok(Store::memory(config)),
-        Storage::Embedded(dir) => {
-            let opening = tokio::task::spawn_blocking(move || Store::embedded(&dir, config));
-            opening.await.expect("opening a store does not panic").map_err(StartError::Embedded)
-        }
-        Storage::Etcd(cluster) => {
-            Store::etcd(config, &cluster, index::PREFIX).await.map_err(StartError::Etcd)
+impl Storage {
+    pub(crate) async fn open(self, clock: Clock) -> Result<Store, StartError> {
+        let config =
+            kubewright_store::Config::new(index::extract, index::resource_of, move || clock.now());
+        match self {
+            Storage::Memory => Ok(Store::memory(config)),
+            Storage::Embedded(dir) => {
+                let opening = tokio::task::spawn_blocking(move || Store::embedded(&dir, config));
+                opening.await.expect("opening a store does not panic").map_err(StartError::Embedded)
+            }
+            Storage::Etcd(cluster) => {
+                Store::etcd(config, &cluster, index::PREFIX).await.map_err(StartError::Etcd)
+            }
+            Storage::Open(store) => Ok(store),
         }
     }
 }

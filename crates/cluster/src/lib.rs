@@ -30,3 +30,4 @@ pub use kubewright_node::runtime::{Stage, StagesError, load_images, parse_stages
 pub use kubewright_store::etcd;
 pub use nodes::{Nodes, NodesError, Runtime};
 pub use pki::Pki;
+pub use process::Signals;

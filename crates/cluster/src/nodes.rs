@@ -156,6 +156,7 @@ impl Nodes {
                 locals,
                 runtime: Arc::clone(&engine),
                 server: None,
+                nodes: names.clone(),
                 node: runtime.host_ports_of(&names),
                 client: client.clone(),
                 clock: clock.clone(),

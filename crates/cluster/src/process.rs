@@ -5,14 +5,18 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::warn;
 
 /// The signals by which a person or a supervisor ends a process.
-pub(crate) struct Signals {
+pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
 }
 
 impl Signals {
-    pub(crate) fn new() -> Result<Self> {
+    /// Listens from now on.
+    ///
+    /// # Errors
+    /// If the process cannot be told of signals.
+    pub fn new() -> Result<Self> {
         let take = |kind| signal(kind).context("listen to signals");
         Ok(Signals {
             interrupt: take(SignalKind::interrupt())?,
@@ -21,7 +25,8 @@ impl Signals {
         })
     }
 
-    pub(crate) async fn stop(&mut self) {
+    /// Waits for one of them.
+    pub async fn stop(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

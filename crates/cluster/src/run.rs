@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use kubewright_apiserver::audit;
 use kubewright_apiserver::edge::Limits;
+use kubewright_apiserver::server::Server;
 use kubewright_controllers::Names;
 use kubewright_store::{Revision, embedded, etcd};
 use tokio::sync::mpsc;
@@ -94,8 +95,8 @@ pub async fn run_while<T>(
     raise_file_limit();
     let mut signals = Signals::new()?;
     let dir = options.home.dir(&options.name)?;
-    let site = Site::prepare(options).await.inspect_err(|_| home::leave(&dir))?;
-    let mut cluster = site.start().await?;
+    let (site, store) = Site::prepare(options).await.inspect_err(|_| home::leave(&dir))?;
+    let mut cluster = site.start(store).await?;
     if let Err(error) = site.announce() {
         site.withdraw();
         cluster.shutdown().await;
@@ -242,7 +243,9 @@ enum StorageChoice {
 }
 
 impl Site {
-    async fn prepare(options: Options) -> Result<Self> {
+    /// Takes what the cluster needs of the machine. Also gives its storage, where that can be opened
+    /// while keys are made.
+    async fn prepare(options: Options) -> Result<(Self, Option<Storage>)> {
         let Options { name, home, port, keep, kubeconfig, .. } = options;
         let Options { controllers, node, ingress_port, audit, .. } = options;
         let dir = home.dir(&name)?;
@@ -296,11 +299,27 @@ impl Site {
             _ => None,
         };
         let port = listener.local_addr().context("find the port")?.port();
-        let now = Clock::System.now();
-        let pki = match &data_dir {
-            Some(data_dir) => keys(&data_dir.join("pki"), &storage, now).await?,
-            None => Pki::in_memory(ADDRESS, now)?,
+        // Disks keep one waiting, and keys and tables keep one busy.
+        let opening = async {
+            match &storage {
+                StorageChoice::Embedded(dir) => {
+                    let opening = Storage::Embedded(dir.clone()).open(Clock::System);
+                    Ok(Some(opening.await.context("start the cluster")?))
+                }
+                StorageChoice::Memory | StorageChoice::Etcd(_) => Ok(None),
+            }
         };
+        let making = async {
+            let now = Clock::System.now();
+            let pki = match &data_dir {
+                Some(data_dir) => keys(&data_dir.join("pki"), &storage, now).await,
+                None => Pki::in_memory(ADDRESS, now),
+            };
+            Server::prepare();
+            pki
+        };
+        let (opened, pki): (Result<_>, _) = tokio::join!(opening, making);
+        let (opened, pki) = (opened?, pki?);
         let socket = Socket::bind(&dir)?;
         let record = Record {
             server: format!("https://{}", SocketAddr::new(ADDRESS, port)),
@@ -317,7 +336,7 @@ impl Site {
             cri,
             control: socket.path().to_owned(),
         };
-        Ok(Site {
+        let site = Site {
             dir,
             storage,
             controllers,
@@ -328,16 +347,18 @@ impl Site {
             socket,
             record,
             _holds: holds,
-        })
+        };
+        Ok((site, opened.map(Storage::Open)))
     }
 
-    async fn start(&self) -> Result<Cluster> {
+    /// Starts the cluster on this storage, or on its own, which nobody has open.
+    async fn start(&self, storage: Option<Storage>) -> Result<Cluster> {
         let config = Config {
-            storage: match &self.storage {
+            storage: storage.unwrap_or_else(|| match &self.storage {
                 StorageChoice::Memory => Storage::Memory,
                 StorageChoice::Embedded(dir) => Storage::Embedded(dir.clone()),
                 StorageChoice::Etcd(config) => Storage::Etcd(config.clone()),
-            },
+            }),
             listen: Some(Listen {
                 listener: self.listener.try_clone().context("listen")?,
                 credentials: self.pki.clone().into(),
@@ -406,19 +427,19 @@ impl Site {
             (Command::Reset, _) if matches!(self.storage, StorageChoice::Memory) => {
                 cluster.shutdown().await;
                 let emptied = self.empty_volumes();
-                Ok((self.start().await?, emptied))
+                Ok((self.start(None).await?, emptied))
             }
             (Command::Reset, Some(store)) => {
                 cluster.shutdown().await;
                 let emptied = empty(store).and_then(|()| self.empty_volumes());
-                Ok((self.start().await?, emptied))
+                Ok((self.start(None).await?, emptied))
             }
             (Command::Restore { path }, Some(store)) => {
                 match Draft::of(&path, store, cluster.revision()) {
                     Ok(draft) => {
                         cluster.shutdown().await;
                         let put = draft.put();
-                        Ok((self.start().await?, put))
+                        Ok((self.start(None).await?, put))
                     }
                     Err(error) => Ok((cluster, Err(error))),
                 }

@@ -13,6 +13,8 @@ use kube::client::Body;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 
+use crate::socket::Socket;
+
 /// Who we say we are; upstream names the field manager of a plain write after it.
 const USER_AGENT: &str = "kubewright-conformance/1";
 
@@ -94,6 +96,30 @@ impl Endpoint {
         let (parts, body) = response.into_parts();
         let bytes = body.collect_bytes().await.with_context(|| request.line())?.to_vec();
         Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, bytes })
+    }
+
+    /// Has a connection become a WebSocket of this protocol; anything else is an error.
+    pub async fn upgrade(&self, request: &Request, protocol: &str) -> Result<Socket> {
+        // The key is arbitrary, and so is what the server makes of it.
+        let request = request.clone();
+        let request = request
+            .header(header::CONNECTION, "Upgrade")
+            .header(header::UPGRADE, "websocket")
+            .header(header::SEC_WEBSOCKET_VERSION, "13")
+            .header(header::SEC_WEBSOCKET_KEY, "dGhlIHNhbXBsZSBub25jZQ==")
+            .header(header::SEC_WEBSOCKET_PROTOCOL, protocol);
+        let response =
+            self.client.send(request.to_http()?).await.with_context(|| request.line())?;
+        let status = response.status().as_u16();
+        if status != 101 {
+            let (parts, body) = response.into_parts();
+            let bytes = body.collect_bytes().await.with_context(|| request.line())?.to_vec();
+            bail!("{}: {}", request.line(), Answer { status, headers: parts.headers, bytes });
+        }
+        let chosen = response.headers().get(header::SEC_WEBSOCKET_PROTOCOL);
+        let chosen = chosen.and_then(|it| it.to_str().ok()).unwrap_or_default().to_owned();
+        let connection = hyper::upgrade::on(response).await.with_context(|| request.line())?;
+        Ok(Socket::new(connection, chosen))
     }
 
     /// Opens a watch; anything but a stream is an error.

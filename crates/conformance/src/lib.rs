@@ -14,6 +14,7 @@ pub mod judge;
 pub mod record;
 pub mod scenario;
 mod scrub;
+pub mod socket;
 mod surface;
 
 /// What is wrong in the repository itself, a sentence each: api-surface ids without a scenario or

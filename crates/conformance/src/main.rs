@@ -38,6 +38,10 @@ enum Command {
         /// workloads together.
         #[arg(long)]
         nodes: bool,
+        /// Judge what becomes of commands in containers and connections to pods, too, where nodes
+        /// run them.
+        #[arg(long)]
+        commands: bool,
         /// Judge how it finds what is behind a Service, too: straight by EndpointSlices, as
         /// kube-apiserver does with `--enable-aggregator-routing`.
         #[arg(long)]
@@ -76,7 +80,17 @@ async fn main() -> ExitCode {
 
 async fn run(command: Command) -> Result<ExitCode> {
     match command {
-        Command::Run { target, filter, jobs, patient, scheduler, nodes, routing, only } => {
+        Command::Run {
+            target,
+            filter,
+            jobs,
+            patient,
+            scheduler,
+            nodes,
+            commands,
+            routing,
+            only,
+        } => {
             let endpoint = Endpoint::from_kubeconfig().await?;
             let expected = judge::expected_failures(&target)?;
             let manner = judge::Manner { jobs, is_patient: patient };
@@ -86,6 +100,9 @@ async fn run(command: Command) -> Result<ExitCode> {
             }
             if scheduler {
                 scenarios.extend(scenario::scheduling());
+            }
+            if commands {
+                scenarios.extend(scenario::entering());
             }
             if routing {
                 scenarios.extend(scenario::routing());

@@ -20,6 +20,7 @@ mod deletes;
 mod disruptions;
 mod documents;
 mod endpoints;
+mod entering;
 mod garbage;
 mod jobs;
 mod kinds;
@@ -92,6 +93,12 @@ pub fn running() -> Vec<Scenario> {
     running::SCENARIOS.to_vec()
 }
 
+/// Scenarios of commands in containers and connections to pods, for endpoints with a scheduler and at
+/// least one node that runs commands. They are not among [`all`].
+pub fn entering() -> Vec<Scenario> {
+    entering::SCENARIOS.to_vec()
+}
+
 /// Scenarios of Services that lead straight to their endpoints, for endpoints that route so: upstream
 /// does with `--enable-aggregator-routing`, which then refuses the Services that others of [`all`]
 /// use. They are not among [`all`], and need [`own_address`].
@@ -112,7 +119,7 @@ pub fn own_address() -> Option<Ipv4Addr> {
 
 /// [`all`], and those that are judged only when asked for.
 pub fn every() -> Vec<Scenario> {
-    [all(), scheduling(), running(), routing()].concat()
+    [all(), scheduling(), running(), entering(), routing()].concat()
 }
 
 /// Every scenario that an API server alone can pass, with its controllers.

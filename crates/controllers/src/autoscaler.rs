@@ -293,9 +293,18 @@ async fn target(
     let api_version = text(&reference.api_version);
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let kind = GroupVersionKind::gvk(group, version, &reference.kind);
-    let (resource, _) = discovery::pinned_kind(ctx.client(), &kind)
-        .await
-        .map_err(|_| format!("no matches for kind {:?} in group {group:?}", reference.kind))?;
+    let resource = match discovery::pinned_kind(ctx.client(), &kind).await {
+        Ok((resource, _)) => Some(resource),
+        // The version says how whoever wrote it knew the kind; any that is served will do.
+        Err(_) => {
+            let group = discovery::group(ctx.client(), group).await.ok();
+            let all = group.map(|group| group.resources_by_stability()).unwrap_or_default();
+            let mut resources = all.into_iter().map(|(resource, _)| resource);
+            resources.find(|resource| resource.kind == reference.kind)
+        }
+    };
+    let resource = resource
+        .ok_or_else(|| format!("no matches for kind {:?} in group {group:?}", reference.kind))?;
     let api: Api<DynamicObject> = Api::namespaced_with(ctx.client().clone(), namespace, &resource);
     let scale = api.get_scale(&reference.name).await.map_err(|error| said(&error))?;
     Ok((api, scale))

@@ -14,13 +14,34 @@ use futures::future::BoxFuture;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::core::PartialObjectMeta;
+use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::error;
 
-use crate::informer::{Informer, Object, Report, Scope, Source, State, Subscription, WeakInformer};
+use crate::informer::{
+    Informer, Object, Project, Report, Scope, Source, State, Subscription, WeakInformer, WriteText,
+};
 
 /// All informers of a process. A clone is another handle on the same ones.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kubewright::Cache;
+/// use kubewright::informer::Scope;
+/// # async fn example(client: kube::Client) -> Result<(), kubewright::informer::NotReady> {
+///
+/// let (cache, run) = Cache::new(client);
+/// let mut tasks = tokio::task::JoinSet::new();
+/// tasks.spawn(run);
+/// let pods = cache.informer::<Pod>(&Scope::within(["shop"]));
+/// // The same watch, of which another has a handle.
+/// let same = cache.informer::<Pod>(&Scope::within(["shop"]));
+/// pods.synced(std::time::Duration::from_secs(10)).await?;
+/// assert_eq!(pods.list()?.len(), same.list()?.len());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Cache(Arc<Inner>);
 
@@ -33,6 +54,8 @@ struct Inner {
     informers: Mutex<HashMap<Id, Box<dyn Entry>>>,
     /// Kinds whose objects keep the record of who set which field.
     managed: Mutex<HashSet<TypeId>>,
+    /// What kinds lose before they are kept: by type, a [`Projection`].
+    projections: Mutex<HashMap<TypeId, Box<dyn Any + Send + Sync>>>,
     /// Objects are kept as texts.
     is_text: bool,
     /// Wakes informers whose kind was not served, when a definition changes.
@@ -75,6 +98,7 @@ impl Cache {
             client,
             informers: Mutex::default(),
             managed: Mutex::default(),
+            projections: Mutex::default(),
             is_text,
             definitions: Mutex::default(),
             start,
@@ -148,6 +172,21 @@ impl Cache {
         lock(&self.0.managed).insert(TypeId::of::<K>());
     }
 
+    /// Lets each object of a kind lose what nobody will read before it is kept, also as text, from
+    /// the next informer on. Who is called again for the same kind takes away more.
+    pub fn project<K: Object + Serialize>(&self, project: impl Fn(&mut K) + Send + Sync + 'static) {
+        let mut projections = lock(&self.0.projections);
+        let known = projections.remove(&TypeId::of::<K>());
+        let before = known.and_then(|known| known.downcast::<Projection<K>>().ok());
+        let project = move |object: &mut K| {
+            before.iter().for_each(|before| (before.project)(object));
+            project(object);
+        };
+        let projection =
+            Projection::<K> { project: Arc::new(project), write: serde_json::to_string };
+        projections.insert(TypeId::of::<K>(), Box::new(projection));
+    }
+
     /// How it is with all informers, in the order of their kinds.
     pub fn report(&self) -> Vec<Report> {
         let mut reports: Vec<Report> =
@@ -183,11 +222,23 @@ impl Cache {
         }
         let source = adapt(Source::new(self.0.client.clone(), dynamic, scope.clone()));
         let is_managed = lock(&self.0.managed).contains(&id.type_id);
+        let projection = lock(&self.0.projections).get(&id.type_id).and_then(|known| {
+            let known = known.downcast_ref::<Projection<K>>()?;
+            Some((Arc::clone(&known.project), known.write))
+        });
+        let (project, write) = projection.unzip();
         let source = source.project(move |object| {
             if !is_managed {
                 object.meta_mut().managed_fields = None;
             }
+            if let Some(project) = &project {
+                project(object);
+            }
         });
+        let source = match write {
+            Some(write) => source.written(write),
+            None => source,
+        };
         // A text is kept without what is managed.
         let source = if self.0.is_text && !is_managed { source.as_text() } else { source };
         let (informer, run) = Informer::new(source);
@@ -234,6 +285,13 @@ impl Cache {
         // The cache may be ending: then nobody is informed any more.
         let _ = self.0.start.send(Box::pin(run));
     }
+}
+
+/// What the objects of a kind lose.
+struct Projection<K> {
+    project: Project<K>,
+    /// Makes a text of what is left.
+    write: WriteText<K>,
 }
 
 impl WeakCache {

@@ -25,6 +25,7 @@ use serde_json::Value;
 pub(crate) use self::subject::Subject;
 pub(crate) use self::write::{Unsent, Write};
 use crate::apply::{self, settled};
+use crate::cache::Cache;
 use crate::clock::Clock;
 use crate::condition;
 use crate::endpoint::Endpoint;
@@ -43,6 +44,27 @@ pub trait Kind: Object + Resource<DynamicType = (), Scope: 'static> + Serialize 
 impl<K: Object + Resource<DynamicType = (), Scope: 'static> + Serialize> Kind for K {}
 
 /// What the reconcile of one object can look at and do.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+/// use kubewright::{Action, Context, Error, Event, Reconciler};
+///
+/// struct Locksmith;
+///
+/// impl Reconciler<ConfigMap> for Locksmith {
+///     async fn reconcile(&self, door: &mut ConfigMap, ctx: &Context) -> Result<Action, Error> {
+///         // From the cache, beside the object that is reconciled.
+///         let Some(key) = ctx.get::<Secret>(None, "key").await? else {
+///             ctx.event(Event::warning("KeyMissing", "there is no Secret `key`"));
+///             return Ok(Action::Done);
+///         };
+///         // What is changed is written at the end.
+///         let version = key.metadata.resource_version.clone().unwrap_or_default();
+///         door.data.get_or_insert_default().insert("key".to_owned(), version);
+///         Ok(Action::Done)
+///     }
+/// }
+/// ```
 pub struct Context {
     site: Arc<Site>,
     subject: Subject,
@@ -52,7 +74,10 @@ pub struct Context {
 
 /// What all reconciles of a controller have in common.
 pub(crate) struct Site {
+    /// What the controller is called.
+    pub(crate) controller: Arc<str>,
     pub(crate) client: Client,
+    pub(crate) cache: Cache,
     /// Who sets fields.
     pub(crate) manager: Arc<str>,
     pub(crate) recorder: Recorder,
@@ -81,6 +106,10 @@ pub enum ReadError {
     Undeclared { kind: String },
     #[error("the owners of {kind} are not known: say `.owns::<{kind}>()` of the controller")]
     Unowned { kind: String },
+    #[error(
+        "{kind} has no index {index:?}: say `.indexed::<{kind}>({index:?}, …)` of the controller"
+    )]
+    Unindexed { kind: String, index: String },
     #[error(transparent)]
     NotReady(#[from] NotReady),
 }
@@ -168,6 +197,31 @@ impl Context {
         Ok(self.owned::<T>().await?.by_index(CONTROLLER, self.subject.uid())?)
     }
 
+    /// The objects of a kind with a value in an [index](crate::Controller::indexed) of the
+    /// controller, in the order of their keys.
+    pub async fn by_index<T: Kind>(
+        &self,
+        index: &str,
+        value: &str,
+    ) -> Result<Vec<Arc<T>>, ReadError> {
+        self.informer::<T>()?;
+        let name = self::index(&self.site.controller, index);
+        let informer = self
+            .site
+            .informers
+            .indexed::<T>(&name)
+            .ok_or_else(|| ReadError::Unindexed { kind: kind::<T>(), index: index.to_owned() })?;
+        informer.fresh().await;
+        Ok(informer.by_index(&name, value)?)
+    }
+
+    /// The cache that all of the operator share, for kinds that are known only at run time: they are
+    /// followed for as long as somebody holds their informer. What is not declared must be allowed
+    /// by [`may`](crate::Controller::may).
+    pub fn cache(&self) -> &Cache {
+        &self.site.cache
+    }
+
     /// The informer of a kind, for what is not offered here.
     pub fn informer<T: Kind>(&self) -> Result<&Informer<T>, ReadError> {
         self.site.informers.get().ok_or_else(|| ReadError::Undeclared { kind: kind::<T>() })
@@ -218,7 +272,9 @@ impl Context {
         Ok(Arc::new(applied))
     }
 
-    /// Makes a child whose name the server completes (`generateName`), or that must be new.
+    /// Makes a child whose name the server completes (`generateName`), or that must be new. Of a
+    /// kind that is only written, and not read, the right to do so is enough:
+    /// `.may(Access::written::<T>())`.
     pub async fn create<T: Kind>(&self, mut child: T) -> Result<Arc<T>, WriteError> {
         self.adopt(&mut child)?;
         self.create_unowned(child).await
@@ -231,7 +287,6 @@ impl Context {
         let endpoint = Endpoint::of::<T>(self.client(), key.namespace());
         let created = endpoint.create(&self.site.manager, &object).await;
         let created: T = created.map_err(|source| refused::<T>(&key, source))?;
-        self.informer::<T>()?;
         self.site.informers.expect::<T>(created.meta());
         Ok(Arc::new(created))
     }
@@ -244,7 +299,6 @@ impl Context {
         let endpoint = Endpoint::of::<T>(self.client(), key.namespace());
         match endpoint.delete(key.name(), &params).await {
             Ok(()) => {
-                self.informer::<T>()?;
                 self.site.informers.expect_gone::<T>(metadata);
                 Ok(())
             }
@@ -505,6 +559,20 @@ impl Informers {
         informers.find(|informer| informer.has_index(index))
     }
 
+    /// Lets objects of a kind be found, wherever they are looked at. What an informer has already it
+    /// has from the same controller, which may be run again.
+    pub(crate) fn index<T: Object>(
+        &self,
+        name: &str,
+        values: impl Fn(&T) -> Vec<String> + Clone + Send + Sync + 'static,
+    ) {
+        for (_, informer) in self.all::<T>() {
+            if !informer.has_index(name) {
+                informer.index(name, values.clone());
+            }
+        }
+    }
+
     /// Takes note that an object was written. What is selected is expected only where it is sure to
     /// be seen: whoever waited for another would do so in vain.
     pub(crate) fn expect<T: Object>(&self, written: &ObjectMeta) {
@@ -526,6 +594,12 @@ impl Informers {
         let declared = declared.and_then(|declared| declared.downcast_ref::<Declared<T>>());
         declared.map(|Declared(all)| all.as_slice()).unwrap_or_default()
     }
+}
+
+/// What an index of a controller's own is called: others may have one of the same name in the same
+/// informer.
+pub(crate) fn index(controller: &str, name: &str) -> String {
+    format!("{controller}/{name}")
 }
 
 /// What stands in the index of controllers for those that have none.

@@ -23,10 +23,12 @@ use crate::context::is_namespaced;
 use crate::informer::{Change, Informer, NotReady, Object, Subscription};
 use crate::key::ObjectKey;
 use crate::metrics::Metrics;
+use crate::panics::Panics;
 use crate::predicate::Predicate;
 use crate::queue::{Add, Cause, Pauses, Queue};
 use crate::reconcile::{Action, Error, Request};
 use crate::shard::Ring;
+use crate::trail;
 
 pub(crate) use self::recent::Recent;
 use self::worker::Worker;
@@ -38,6 +40,26 @@ const INITIAL_PRIORITY: i32 = -100;
 const SYNC_MAX: Duration = Duration::from_secs(120);
 
 /// The reconciles of the objects of one kind.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kubewright::informer::{Informer, NotReady, Source};
+/// use kubewright::{Action, ControlLoop, Request};
+/// use tokio_util::sync::CancellationToken;
+/// # async fn example(client: kube::Client, shutdown: CancellationToken) -> Result<(), NotReady> {
+///
+/// let (pods, run) = Informer::<Pod>::new(Source::all(client));
+/// let mut tasks = tokio::task::JoinSet::new();
+/// tasks.spawn(run);
+/// let control = ControlLoop::new("pods", &pods).at_once(4);
+/// control
+///     .run(shutdown, |request: Request<Pod>| async move {
+///         println!("{} is to be looked at, because of {}", request.key, request.causes);
+///         Ok(Action::Done)
+///     })
+///     .await
+/// # }
+/// ```
 pub struct ControlLoop<K: Object> {
     name: Arc<str>,
     primary: Informer<K>,
@@ -86,14 +108,43 @@ impl<K: Object> ControlLoop<K> {
         self.watches(children, |child: &C| controlled_by::<K>(child).into_iter().collect())
     }
 
+    /// The same, but of changes of children only those that matter count.
+    pub fn owns_when<C: Object>(self, children: &Informer<C>, predicate: Predicate<C>) -> Self
+    where
+        K: Resource<DynamicType = (), Scope: 'static>,
+    {
+        let map = |child: &C| controlled_by::<K>(child).into_iter().collect();
+        self.watches_when(children, predicate, map)
+    }
+
     /// Reconciles the objects that `map` gives for each object that changes, as it was and as it
     /// is.
     pub fn watches<C: Object>(
-        mut self,
+        self,
         others: &Informer<C>,
         map: impl Fn(&C) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
-        self.others.push(Box::new(Mapped { informer: others.clone(), map: Arc::new(map) }));
+        self.mapped(others, None, map)
+    }
+
+    /// The same, but of changes only those that matter count.
+    pub fn watches_when<C: Object>(
+        self,
+        others: &Informer<C>,
+        predicate: Predicate<C>,
+        map: impl Fn(&C) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) -> Self {
+        self.mapped(others, Some(predicate), map)
+    }
+
+    fn mapped<C: Object>(
+        mut self,
+        others: &Informer<C>,
+        predicate: Option<Predicate<C>>,
+        map: impl Fn(&C) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) -> Self {
+        let (informer, map) = (others.clone(), Arc::new(map));
+        self.others.push(Box::new(Mapped { informer, predicate, map }));
         self
     }
 
@@ -204,27 +255,17 @@ impl<K: Object> ControlLoop<K> {
         let (predicate, writes) = (self.predicate.clone(), Arc::clone(&self.writes));
         let panics = self.primary.panics().clone();
         let own = self.primary.subscribe_by_key(move |key, change| {
-            let (object, priority) = match change {
-                Change::Applied { object, old: Some(old), .. } => {
-                    if let Some(predicate) = &predicate {
-                        // What nobody can tell may matter.
-                        let holds = || predicate.holds(old, object);
-                        if !panics.caught("a predicate", holds).unwrap_or(true) {
-                            return;
-                        }
-                    }
-                    (object, 0)
-                }
-                Change::Applied { object, initial: true, .. } => (object, INITIAL_PRIORITY),
-                Change::Applied { object, .. } | Change::Deleted(object) => (object, 0),
-            };
+            if !matters(change, predicate.as_ref(), &panics) {
+                return;
+            }
+            let (object, priority) = told(change);
             match change {
                 Change::Applied { .. } if writes.made(key, object.meta()) => return,
                 Change::Applied { .. } => {}
                 Change::Deleted(_) => writes.forget(key),
             }
             let cause = cause(&source, key.clone(), object.meta());
-            queue.add_with(key.clone(), Add::default().priority(priority).because(cause));
+            add_all(&queue, [key.clone()], priority, &cause);
         });
         let others = self.others.iter().map(|other| other.listen(&self.queue));
         std::iter::once(own).chain(others).collect()
@@ -245,6 +286,7 @@ trait Listen: Send + Sync {
 
 struct Mapped<C, M> {
     informer: Informer<C>,
+    predicate: Option<Predicate<C>>,
     map: Arc<M>,
 }
 
@@ -256,23 +298,22 @@ where
     fn listen(&self, queue: &Arc<Queue<ObjectKey>>) -> Subscription {
         let (queue, map, source) =
             (Arc::clone(queue), Arc::clone(&self.map), self.informer.source());
-        let panics = self.informer.panics().clone();
-        let map = move |object: &C| panics.caught("a mapping", || map(object)).unwrap_or_default();
+        let (predicate, panics) = (self.predicate.clone(), self.informer.panics().clone());
         self.informer.subscribe_by_key(move |key, change| {
-            let (object, old, priority) = match change {
-                Change::Applied { object, old, initial: true } => (object, old, INITIAL_PRIORITY),
-                Change::Applied { object, old, initial: false } => (object, old, 0),
-                Change::Deleted(object) => (object, &None, 0),
-            };
+            if !matters(change, predicate.as_ref(), &panics) {
+                return;
+            }
+            let map = |object: &C| panics.caught("a mapping", || map(object)).unwrap_or_default();
+            let (object, priority) = told(change);
             let mut keys = map(object);
-            if let Some(old) = old {
+            if let Change::Applied { old: Some(old), .. } = change {
                 keys.extend(map(old));
                 keys.sort_unstable();
                 keys.dedup();
             }
-            for mapped in keys {
+            if !keys.is_empty() {
                 let cause = cause(&source, key.clone(), object.meta());
-                queue.add_with(mapped, Add::default().priority(priority).because(cause));
+                add_all(&queue, keys, priority, &cause);
             }
         })
     }
@@ -300,29 +341,63 @@ where
             (Arc::clone(queue), Arc::clone(&self.matters), self.informer.source());
         let (primary, panics) = (self.primary.clone(), self.informer.panics().clone());
         self.informer.subscribe_by_key(move |key, change| {
-            let (object, priority) = match change {
-                Change::Applied { object, initial: true, .. } => (object, INITIAL_PRIORITY),
-                Change::Applied { object, .. } | Change::Deleted(object) => (object, 0),
-            };
+            let (object, priority) = told(change);
             // Those that cannot be read now are tried until they can: nobody tells of this change
             // again.
             let own = match &object.meta().namespace {
                 Some(namespace) => primary.last_seen_beside(namespace),
                 None => primary.last_seen(),
             };
-            for own in own {
-                // What nobody can tell may matter.
-                if panics.caught("a dependency", || matters(change, &own)).unwrap_or(true) {
-                    let add = Add::default().priority(priority);
-                    let cause = cause(&source, key.clone(), object.meta());
-                    queue.add_with(ObjectKey::of(own.meta()), add.because(cause));
-                }
+            // What nobody can tell may matter.
+            let matters = |own: &Arc<K>| {
+                panics.caught("a dependency", || matters(change, own)).unwrap_or(true)
+            };
+            let own = own.iter().filter(|own| matters(own));
+            let keys: Vec<ObjectKey> = own.map(|own| ObjectKey::of(own.meta())).collect();
+            if !keys.is_empty() {
+                let cause = cause(&source, key.clone(), object.meta());
+                add_all(&queue, keys, priority, &cause);
             }
         })
     }
 
     fn synced(&self, timeout: Duration) -> BoxFuture<'_, Result<(), NotReady>> {
         Box::pin(self.informer.synced(timeout))
+    }
+}
+
+/// Whether a change matters. That an object came or went always does.
+fn matters<C: Object>(
+    change: &Change<C>,
+    predicate: Option<&Predicate<C>>,
+    panics: &Panics,
+) -> bool {
+    let Change::Applied { object, old: Some(old), .. } = change else { return true };
+    // What nobody can tell may matter.
+    let holds =
+        |predicate: &Predicate<C>| panics.caught("a predicate", || predicate.holds(old, object));
+    predicate.and_then(holds).unwrap_or(true)
+}
+
+/// The object that a change tells of, and how urgent it is.
+fn told<C>(change: &Change<C>) -> (&Arc<C>, i32) {
+    match change {
+        Change::Applied { object, initial: true, .. } => (object, INITIAL_PRIORITY),
+        Change::Applied { object, .. } | Change::Deleted(object) => (object, 0),
+    }
+}
+
+/// Has objects looked at, all in the trace of what happened.
+fn add_all(
+    queue: &Queue<ObjectKey>,
+    keys: impl IntoIterator<Item = ObjectKey>,
+    priority: i32,
+    cause: &Cause,
+) {
+    let event = trail::event(cause);
+    for key in keys {
+        let add = Add::default().priority(priority).because(cause.clone());
+        queue.add_with(key, add.within(&event));
     }
 }
 

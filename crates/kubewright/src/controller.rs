@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use kube::Client;
+use kube::core::PartialObjectMeta;
+use kube::{Client, Resource};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -21,12 +22,12 @@ use tracing::error;
 
 use self::round::Round;
 use self::routine::Routine;
-use self::source::{Listen, Owned, Read, Related, Watch, Watched};
+use self::source::{Listen, Outlined, Owned, Read, Related, Watch, Watched};
 use crate::access::Access;
 use crate::cache::Cache;
 use crate::clock::Clock;
-use crate::context::{Context, Informers, Kind, Site, Write, is_namespaced};
-use crate::control_loop::{ControlLoop, Recent};
+use crate::context::{self, Context, Informers, Kind, Site, Write, is_namespaced};
+use crate::control_loop::{ControlLoop, Recent, outside};
 use crate::event::Recorder;
 use crate::informer::{Change, Informer, NotReady, Scope};
 use crate::key::ObjectKey;
@@ -35,6 +36,7 @@ use crate::predicate::Predicate;
 use crate::queue::{Add, Pauses, Queue};
 use crate::reconcile::{Action, Error};
 use crate::shard::Ring;
+use crate::trail;
 
 /// Everything is looked at again so often, give or take a tenth, whether or not it has changed.
 const RESYNC: Duration = Duration::from_secs(10 * 60 * 60);
@@ -70,6 +72,32 @@ pub trait Reconciler<K>: Send + Sync + 'static {
 }
 
 /// A controller of the objects of kind `K`.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
+/// use kubewright::{Action, Context, Controller, Error, Reconciler};
+///
+/// /// Has a Service for each ConfigMap.
+/// struct Greeter;
+///
+/// impl Reconciler<ConfigMap> for Greeter {
+///     async fn reconcile(&self, map: &mut ConfigMap, ctx: &Context) -> Result<Action, Error> {
+///         let mut service = Service::default();
+///         service.metadata.name.clone_from(&map.metadata.name);
+///         ctx.apply(service).await?;
+///         Ok(Action::Done)
+///     }
+/// }
+///
+/// let controller = Controller::new("greeter", Greeter)
+///     .labelled("app=greeter")
+///     .owns::<Service>()
+///     .reads::<Secret>()
+///     .at_once(4);
+/// // What it declares is what it may do.
+/// let plurals: Vec<&str> = controller.accesses().iter().map(|it| it.plural.as_str()).collect();
+/// assert_eq!(plurals, ["configmaps", "services", "secrets"]);
+/// ```
 pub struct Controller<K: Kind, R> {
     name: Arc<str>,
     reconciler: Arc<R>,
@@ -86,9 +114,13 @@ pub struct Controller<K: Kind, R> {
     pauses: Pauses,
     routines: Vec<Routine<K>>,
     watches: Vec<Box<dyn Watch<K>>>,
+    indexes: Vec<Box<Index>>,
     accesses: Vec<Access>,
     slot: Slot,
 }
+
+/// Lets objects that a controller looks at be found.
+type Index = dyn Fn(&Informers) + Send + Sync;
 
 /// Has objects of a controller looked at, whatever happens wherever. A clone is another handle.
 #[derive(Clone)]
@@ -148,6 +180,7 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
             pauses: Pauses::default(),
             routines: Vec::new(),
             watches: Vec::new(),
+            indexes: Vec::new(),
             accesses: vec![Access::reconciled::<K>()],
             slot: Slot::default(),
         }
@@ -160,9 +193,32 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
     }
 
     /// Makes children of kind `T`: their owner is reconciled when they change.
-    pub fn owns<T: Kind>(mut self) -> Self {
+    pub fn owns<T: Kind>(self) -> Self {
+        self.owning::<T>(None)
+    }
+
+    /// The same, but of changes of children only those that matter have their owner reconciled: not
+    /// each time that a Deployment counts its pods anew, say.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+    /// # use kubewright::{Action, Context, Controller, Error, Reconciler, predicate};
+    /// # struct Greeter;
+    /// # impl Reconciler<ConfigMap> for Greeter {
+    /// #     async fn reconcile(&self, _: &mut ConfigMap, _: &Context) -> Result<Action, Error> {
+    /// #         Ok(Action::Done)
+    /// #     }
+    /// # }
+    /// let controller =
+    ///     Controller::new("greeter", Greeter).owns_when::<Deployment>(predicate::generation());
+    /// ```
+    pub fn owns_when<T: Kind>(self, predicate: Predicate<T>) -> Self {
+        self.owning(Some(predicate))
+    }
+
+    fn owning<T: Kind>(mut self, predicate: Option<Predicate<T>>) -> Self {
         self.accesses.push(Access::owned::<T>());
-        self.watches.push(Box::new(Owned::<T>::default()));
+        self.watches.push(Box::new(Owned::new(predicate)));
         self
     }
 
@@ -187,12 +243,40 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
     /// times, in different scopes; reconciles then read it in the widest of them, or if none is, in
     /// the one that was declared first.
     pub fn watches_among<T: Kind>(
-        mut self,
+        self,
         scope: Scope,
         map: impl Fn(&T) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
+        self.watching(Watched::new(scope, None, map))
+    }
+
+    /// The same for all objects of kind `T`, but of their changes only those that matter count.
+    pub fn watches_when<T: Kind>(
+        self,
+        predicate: Predicate<T>,
+        map: impl Fn(&T) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) -> Self {
+        self.watching(Watched::new(Scope::default(), Some(predicate), map))
+    }
+
+    fn watching<T: Kind>(mut self, watched: Watched<T>) -> Self {
         self.accesses.push(Access::read::<T>());
-        self.watches.push(Box::new(Watched::<T>::new(scope, map)));
+        self.watches.push(Box::new(watched));
+        self
+    }
+
+    /// Looks at the metadata of objects of kind `T`, and reconciles those that `map` gives when
+    /// something of an object changes: the server sends no more of it, and no more is kept.
+    /// Reconciles read it as `PartialObjectMeta<T>`.
+    pub fn watches_metadata<T>(
+        mut self,
+        map: impl Fn(&PartialObjectMeta<T>) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) -> Self
+    where
+        T: Resource<DynamicType = (), Scope: 'static> + Send + Sync + 'static,
+    {
+        self.accesses.push(Access::read::<T>());
+        self.watches.push(Box::new(Outlined::<T>::new(map)));
         self
     }
 
@@ -205,6 +289,22 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
     ) -> Self {
         self.accesses.push(Access::read::<T>());
         self.watches.push(Box::new(Related::<K, T>::new(matters)));
+        self
+    }
+
+    /// Lets objects of a kind that it looks at, or of its own, be found by the values that `values`
+    /// gives for them: reconciles ask [`Context::by_index`]. The values must be the same whenever it
+    /// is asked about the same object.
+    pub fn indexed<T: Kind>(
+        mut self,
+        index: &str,
+        values: impl Fn(&T) -> Vec<String> + Send + Sync + 'static,
+    ) -> Self {
+        let (index, values) = (context::index(&self.name, index), Arc::new(values));
+        self.indexes.push(Box::new(move |informers| {
+            let values = Arc::clone(&values);
+            informers.index::<T>(&index, move |object| values(object));
+        }));
         self
     }
 
@@ -313,7 +413,9 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
     pub async fn run(&self, around: &Surroundings, shutdown: &CancellationToken) {
         let Followed { primary, informers, listens } = self.follow(around);
         let site = Arc::new(Site {
+            controller: Arc::clone(&self.name),
             client: around.client.clone(),
+            cache: around.cache.clone(),
             manager: Arc::clone(self.manager.as_ref().unwrap_or(&self.name)),
             recorder: around.recorder.of(self.reporter.as_ref().unwrap_or(&self.name)),
             write: self.write,
@@ -334,6 +436,7 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
         informers.insert(scope, primary.clone());
         let watches = self.watches.iter();
         let listens = watches.filter_map(|watch| watch.inform(around, &mut informers)).collect();
+        self.indexes.iter().for_each(|index| index(&informers));
         Followed { primary, informers, listens }
     }
 
@@ -402,7 +505,9 @@ impl Trigger {
     pub fn fire_with(&self, key: ObjectKey, add: Add) {
         let queue = self.slot.lock().unwrap_or_else(PoisonError::into_inner).queue.upgrade();
         if let Some(queue) = queue {
-            queue.add_with(key, add.because(crate::control_loop::outside(&self.source)));
+            let cause = outside(&self.source);
+            let event = trail::event(&cause);
+            queue.add_with(key, add.because(cause).within(&event));
         }
     }
 }
@@ -415,6 +520,9 @@ pub(crate) trait Part: Send + Sync {
 
     /// How it is doing, and what it did last.
     fn report(&self) -> Value;
+
+    /// Objects whose last reconcile panicked; and how many more there are.
+    fn panicking(&self) -> (Vec<ObjectKey>, usize);
 
     /// Says what must be kept of objects, before anybody looks at them.
     fn prepare(&self, cache: &Cache);
@@ -443,12 +551,22 @@ impl<K: Kind + Clone, R: Reconciler<K>> Part for Controller<K, R> {
         let term = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
         let queue = term.queue.upgrade();
         let waiting = queue.as_ref().map(|queue| queue.len());
-        json!({
+        let mut report = json!({
             "name": &*self.name,
             "running": queue.is_some(),
             "waiting": waiting,
-            "recent": term.recent.report(),
-        })
+        });
+        term.recent.report(&mut report);
+        report
+    }
+
+    fn panicking(&self) -> (Vec<ObjectKey>, usize) {
+        let term = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        // What was so when it last ran says nothing about now.
+        match term.queue.strong_count() {
+            0 => Default::default(),
+            _ => term.recent.panicking(),
+        }
     }
 
     fn prepare(&self, cache: &Cache) {

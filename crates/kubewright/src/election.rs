@@ -45,6 +45,7 @@ use tracing::{debug, info, warn};
 
 use self::ballot::{Attempt, Ballot};
 use crate::Clock;
+use crate::event::{Event, Recorder};
 use crate::informer::{Change, Informer, Scope, Source, Subscription};
 
 pub(crate) use self::guard::{Hold, Renewal};
@@ -67,6 +68,7 @@ pub struct Election {
     clock: Clock,
     terms: Terms,
     metrics: Option<Arc<Metrics>>,
+    recorder: Option<Recorder>,
     status: watch::Sender<Status>,
 }
 
@@ -108,6 +110,7 @@ impl Election {
             clock,
             terms: Terms::default(),
             metrics: None,
+            recorder: None,
             status: watch::Sender::default(),
         }
     }
@@ -121,6 +124,11 @@ impl Election {
     pub fn metrics(self, metrics: Arc<Metrics>) -> Self {
         metrics.leads(&self.name, false);
         Election { metrics: Some(metrics), ..self }
+    }
+
+    /// Tells of it by events about the lease, as client-go does.
+    pub fn events(self, recorder: Recorder) -> Self {
+        Election { recorder: Some(recorder), ..self }
     }
 
     /// How the election stands, now and whenever that changes.
@@ -158,14 +166,14 @@ impl Election {
             let stop = leadership.stop.clone();
             let mut tasks = JoinSet::new();
             tasks.spawn(lead(leadership));
-            self.leads(true);
+            self.leads(&ballot, true);
 
             let ended = tokio::select! {
                 ended = tasks.join_next() => Ended::Done(ended.map(value)),
                 () = self.keep(&mut ballot, &hold) => Ended::Lost,
             };
             hold.shut();
-            self.leads(false);
+            self.leads(&ballot, false);
             match ended {
                 Ended::Done(result) => {
                     self.release(&mut ballot, &hold).await;
@@ -271,10 +279,21 @@ impl Election {
         }
     }
 
-    fn leads(&self, leads: bool) {
-        match leads {
-            true => info!(name = self.name, identity = self.identity, "leads"),
-            false => info!(name = self.name, identity = self.identity, "leads no more"),
+    fn leads(&self, ballot: &Ballot, leads: bool) {
+        let told = match leads {
+            true => {
+                info!(name = self.name, identity = self.identity, "leads");
+                "became leader"
+            }
+            false => {
+                info!(name = self.name, identity = self.identity, "leads no more");
+                "stopped leading"
+            }
+        };
+        if let Some(recorder) = &self.recorder {
+            let note = format!("{} {told}", self.identity);
+            let event = Event::normal("LeaderElection", note).action("LeaderElection");
+            recorder.record(&ballot.lease(&self.namespace), event);
         }
         if let Some(metrics) = &self.metrics {
             metrics.leads(&self.name, leads);
@@ -286,6 +305,9 @@ impl Election {
     fn note(&self, ballot: &Ballot, error: Option<&ballot::AttemptError>) {
         let leader = ballot.holder().map(str::to_owned);
         let trouble = error.map(ToString::to_string);
+        if let (Some(metrics), Some(_)) = (&self.metrics, error) {
+            metrics.failed(&self.name);
+        }
         self.status.send_if_modified(|status| {
             let (new_leader, new_trouble) = (status.leader != leader, status.trouble != trouble);
             if new_leader && let Some(leader) = &leader {

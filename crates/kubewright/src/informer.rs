@@ -29,6 +29,7 @@ use crate::key::ObjectKey;
 use crate::panics::Panics;
 
 pub use self::feed::Source;
+pub(crate) use self::kept::{Project, WriteText};
 use self::objects::Objects;
 pub use self::shared::Change;
 use self::shared::Shared;
@@ -100,6 +101,20 @@ pub enum NotReady {
 }
 
 /// A kind that is followed for as long as somebody holds a clone of this.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kubewright::informer::{Change, Informer, Source};
+/// # async fn example(client: kube::Client) {
+///
+/// let (pods, run) = Informer::<Pod>::new(Source::all(client));
+/// let _told = pods.subscribe(|change| match change {
+///     Change::Applied { object, .. } => println!("{:?} is there", object.metadata.name),
+///     Change::Deleted(object) => println!("{:?} is gone", object.metadata.name),
+/// });
+/// run.await;
+/// # }
+/// ```
 pub struct Informer<K> {
     shared: Arc<Shared<K>>,
     _end: Arc<End>,
@@ -276,6 +291,11 @@ impl<K: Object> Informer<K> {
 
     pub(crate) fn downgrade(&self) -> WeakInformer<K> {
         WeakInformer { shared: Arc::downgrade(&self.shared), end: Arc::downgrade(&self._end) }
+    }
+
+    /// Takes from an object what is not kept of others.
+    pub(crate) fn project(&self, object: &mut K) {
+        self.shared.project(object);
     }
 
     /// Calls what authors have written about the kind.

@@ -37,6 +37,7 @@ pub mod reconcile;
 pub mod serve;
 pub mod settings;
 pub mod shard;
+mod trail;
 pub mod webhook;
 
 pub use cache::Cache;

@@ -38,9 +38,9 @@ use tracing_subscriber::registry::{LookupSpan, Registry};
 use crate::settings::{LogFormat, Logs};
 use traces::Traces;
 
-/// Which spans are traced, whatever is logged: `kube` has one for each call of the API, which nobody
-/// wants to see in every line.
-const TRACED: &str = "info,kube_client=debug";
+/// Which spans are traced, whatever is logged: `kube` has one for each call of the API, and a queue
+/// two for each change, which nobody wants to see in every line.
+const TRACED: &str = "info,kube_client=debug,kubewright::trail=debug";
 
 /// Why nothing is logged.
 #[derive(Debug, thiserror::Error)]

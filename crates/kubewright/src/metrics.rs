@@ -6,7 +6,8 @@ mod queues;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -20,7 +21,7 @@ use self::caches::Caches;
 use self::queues::Queues;
 use crate::cache::Cache;
 use crate::key::ObjectKey;
-use crate::queue::Queue;
+use crate::queue::{self, Queue};
 
 /// In seconds: most reconciles are short, and a few wait for something.
 const RECONCILE_SECONDS: [f64; 40] = [
@@ -43,6 +44,7 @@ pub struct Metrics {
     seconds: Family<OfController, Histogram, Seconds>,
     at_once: Family<OfController, Gauge>,
     active: Family<OfController, Gauge>,
+    causes: Family<OfCause, Counter>,
     queue_seconds: Family<OfQueue, Histogram, Seconds>,
     work_seconds: Family<OfQueue, Histogram, Seconds>,
     queues: Arc<Queues>,
@@ -57,8 +59,17 @@ pub(crate) struct Meter {
     timeouts: Counter,
     seconds: Histogram,
     active: Gauge,
+    causes: Causes,
     queue_seconds: Histogram,
     work_seconds: Histogram,
+}
+
+/// Reconciles of one controller by what they are due to.
+struct Causes {
+    controller: String,
+    all: Family<OfCause, Counter>,
+    /// Those there have been, so that nobody has to look for them again.
+    known: Mutex<HashMap<Arc<str>, Counter>>,
 }
 
 /// How a reconcile ended.
@@ -73,6 +84,13 @@ pub(crate) enum Result {
     TimedOut,
 }
 
+impl Result {
+    /// Whether it is to be tried again, or will never do.
+    pub(crate) fn is_failure(self) -> bool {
+        !matches!(self, Result::Success | Result::Requeue | Result::RequeueAfter)
+    }
+}
+
 /// A reconcile is under way for as long as this is there.
 pub(crate) struct Active<'m>(&'m Gauge);
 
@@ -85,6 +103,12 @@ struct OfController {
 struct OfResult {
     controller: String,
     result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfCause {
+    controller: String,
+    source: String,
 }
 
 /// A queue is called as its controller is.
@@ -122,6 +146,7 @@ impl Metrics {
             seconds: Family::new_with_constructor(Seconds(&RECONCILE_SECONDS)),
             at_once: Family::default(),
             active: Family::default(),
+            causes: Family::default(),
             queue_seconds: Family::new_with_constructor(Seconds(&QUEUE_SECONDS)),
             work_seconds: Family::new_with_constructor(Seconds(&QUEUE_SECONDS)),
             queues: Arc::default(),
@@ -149,6 +174,8 @@ impl Metrics {
         controllers.register("max_concurrent_reconciles", at_once, metrics.at_once.clone());
         let active = "How many reconciles are under way";
         controllers.register("active_workers", active, metrics.active.clone());
+        let causes = "Reconciles by what they are due to, each source of a reconcile once";
+        registry.register("kubewright_reconcile_causes", causes, metrics.causes.clone());
         let waited = "How long keys wait before they are worked on";
         registry.register(
             "workqueue_queue_duration_seconds",
@@ -185,6 +212,11 @@ impl Metrics {
             timeouts: self.timeouts.get_or_create_owned(&of_controller),
             seconds: self.seconds.get_or_create_owned(&of_controller),
             active: self.active.get_or_create_owned(&of_controller),
+            causes: Causes {
+                controller: name.to_owned(),
+                all: self.causes.clone(),
+                known: Mutex::default(),
+            },
             queue_seconds: self.queue_seconds.get_or_create_owned(&of_queue),
             work_seconds: self.work_seconds.get_or_create_owned(&of_queue),
         }
@@ -192,9 +224,10 @@ impl Metrics {
 }
 
 impl Meter {
-    /// A reconcile begins, after its key has waited so long.
-    pub(crate) fn begin(&self, waited: Duration) -> Active<'_> {
+    /// A reconcile begins, after its key has waited so long, for these causes.
+    pub(crate) fn begin(&self, waited: Duration, causes: &queue::Causes) -> Active<'_> {
         self.queue_seconds.observe(waited.as_secs_f64());
+        self.causes.count(causes);
         self.active.inc();
         Active(&self.active)
     }
@@ -220,6 +253,23 @@ impl Meter {
             Result::TimedOut => self.timeouts.inc(),
             Result::Success | Result::Requeue | Result::RequeueAfter | Result::Error => 0,
         };
+    }
+}
+
+impl Causes {
+    fn count(&self, causes: &queue::Causes) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        for (at, cause) in causes.iter().enumerate() {
+            let source = &cause.source;
+            if causes.iter().take(at).any(|before| before.source == *source) {
+                continue;
+            }
+            let counter = known.entry(Arc::clone(source)).or_insert_with(|| {
+                let (controller, source) = (self.controller.clone(), source.to_string());
+                self.all.get_or_create_owned(&OfCause { controller, source })
+            });
+            counter.inc();
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 mod host;
 mod program;
 mod report;
+mod runnable;
 
 use std::collections::BTreeSet;
 use std::error::Error as StdError;
@@ -22,12 +23,15 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use kube::Client;
 use kube::core::CustomResourceExt;
+use kubewright_apimachinery::yaml;
 use prometheus_client::registry::Registry;
+use serde::Serialize;
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use self::host::{Host, ServeError, Surrounding};
+use self::runnable::{Runnable, Where};
 use crate::access::Access;
 use crate::cache::Cache;
 use crate::clock::Clock;
@@ -36,8 +40,10 @@ use crate::controller::{Controller, Part, Reconciler, Surroundings};
 use crate::coordination::Coordination;
 use crate::crd;
 use crate::event::Recorder;
+use crate::informer::Object;
 use crate::manifest::{Package, Watched};
 use crate::metrics::Metrics;
+use crate::reconcile::Error;
 use crate::serve::Check;
 use crate::serve::probes::Probes;
 use crate::settings::Layer;
@@ -48,16 +54,42 @@ const SERVICE_PORT: u16 = 443;
 /// How long informers may take before it is told that they are not ready.
 const SYNC_MAX: Duration = Duration::from_secs(120);
 
+/// How long it may take to stop, unless it is said.
+const GRACEFUL_SHUTDOWN: Duration = Duration::from_secs(30);
+
 /// Controllers and webhooks that are one program.
+///
+/// ```
+/// use kubewright::Operator;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use kubewright::{Action, Context, Controller, Error, Reconciler};
+/// # struct Greeter;
+/// # impl Reconciler<ConfigMap> for Greeter {
+/// #     async fn reconcile(&self, _: &mut ConfigMap, _: &Context) -> Result<Action, Error> {
+/// #         Ok(Action::Done)
+/// #     }
+/// # }
+///
+/// let operator = Operator::new("greeter").controller(Controller::new("greeter", Greeter));
+/// let manifests = operator.package().render()?;
+/// assert!(manifests.iter().any(|manifest| manifest.kind() == "Deployment"));
+/// // And in `main`: operator.main()
+/// # Ok::<(), kubewright::manifest::RenderError>(())
+/// ```
 pub struct Operator {
     name: String,
     parts: Vec<Box<dyn Part>>,
+    runnables: Vec<Arc<Runnable>>,
+    /// What is done by none of its controllers.
+    accesses: Vec<Access>,
     webhooks: Webhooks,
     definitions: Vec<CustomResourceDefinition>,
     samples: Vec<Value>,
     namespaces: BTreeSet<String>,
     coordination: Coordination,
     keeps_objects: bool,
+    projections: Vec<Box<Prepare>>,
+    graceful_shutdown: Duration,
     probes: Probes,
     registers: Vec<Box<Register>>,
 }
@@ -65,30 +97,99 @@ pub struct Operator {
 /// Says what else is counted.
 type Register = dyn FnOnce(&mut Registry) + Send + Sync;
 
+/// Says what is kept of objects.
+type Prepare = dyn Fn(&Cache) + Send + Sync;
+
 impl Operator {
     /// An operator that does nothing yet. All that installs it is called after its name.
     pub fn new(name: &str) -> Self {
         Operator {
             name: name.to_owned(),
             parts: Vec::new(),
+            runnables: Vec::new(),
+            accesses: Vec::new(),
             webhooks: Webhooks::new(),
             definitions: Vec::new(),
             samples: Vec::new(),
             namespaces: BTreeSet::new(),
             coordination: Coordination::Leader,
             keeps_objects: false,
+            projections: Vec::new(),
+            graceful_shutdown: GRACEFUL_SHUTDOWN,
             probes: Probes::default(),
             registers: Vec::new(),
         }
     }
 
     /// With a controller.
+    ///
+    /// # Panics
+    /// If it has one of that name: their metrics, logs and fields could not be told apart.
     pub fn controller<K, R>(mut self, controller: Controller<K, R>) -> Self
     where
         K: Kind + Clone,
         R: Reconciler<K>,
     {
+        let name = controller.name();
+        let is_there = self.parts.iter().any(|part| part.name() == name);
+        assert!(!is_there, "there is a controller {name:?} already: give each a name of its own");
         self.parts.push(Box::new(controller));
+        self
+    }
+
+    /// Runs something of the author's own as well, in every replica: from before controllers begin
+    /// until after they have ended. It is given the client and the cache that all share, should end
+    /// when the token is cancelled, and may end before. One that fails or panics is told of in logs
+    /// and at `/readyz/<name>`, and started again, later each time. What it does in the cluster is
+    /// declared with [`may`](Operator::may).
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kubewright::Operator;
+    /// use kubewright::access::Access;
+    /// use kubewright::informer::Scope;
+    ///
+    /// let operator = Operator::new("greeter").may(Access::read::<Pod>()).runs(
+    ///     "census",
+    ///     |around, stop| async move {
+    ///         let pods = around.cache.informer::<Pod>(&Scope::default());
+    ///         let told = pods.subscribe(|change| println!("{change:?}"));
+    ///         stop.cancelled().await;
+    ///         drop(told);
+    ///         Ok(())
+    ///     },
+    /// );
+    /// assert_eq!(operator.accesses().len(), 1);
+    /// ```
+    pub fn runs<F, R>(self, name: &str, run: F) -> Self
+    where
+        F: Fn(Surroundings, CancellationToken) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), Error>> + Send + 'static,
+    {
+        self.running(Runnable::new(name, Where::Everywhere, run))
+    }
+
+    /// The same where controllers run and while they do: in the replica that leads, whose client it
+    /// is given, which writes only for as long as that is certain. It is started again in the next
+    /// that leads. Where objects are shared out, or nobody is elected, all replicas run it.
+    pub fn runs_leading<F, R>(self, name: &str, run: F) -> Self
+    where
+        F: Fn(Surroundings, CancellationToken) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), Error>> + Send + 'static,
+    {
+        self.running(Runnable::new(name, Where::Leading, run))
+    }
+
+    fn running(mut self, runnable: Arc<Runnable>) -> Self {
+        self.probes.readiness.add(&runnable.name, runnable.check());
+        self.runnables.push(runnable);
+        self
+    }
+
+    /// May do something that none of its controllers declares: what webhooks do, and what else it
+    /// [runs](Operator::runs).
+    pub fn may(mut self, access: Access) -> Self {
+        self.accesses.push(access);
         self
     }
 
@@ -138,6 +239,20 @@ impl Operator {
         self
     }
 
+    /// With objects to try it with, as YAML, of which there may be several.
+    ///
+    /// # Panics
+    /// If it is no YAML.
+    pub fn samples(mut self, text: &str) -> Self {
+        let documents = yaml::documents(text).unwrap_or_else(|error| panic!("a sample: {error}"));
+        for document in documents {
+            let decoded =
+                yaml::decode(document).unwrap_or_else(|error| panic!("a sample: {error}"));
+            self.samples.extend(Some(decoded.value).filter(|sample| !sample.is_null()));
+        }
+        self
+    }
+
     /// Lets all replicas work at once, each on its share of the objects: more of them get more
     /// done. One that comes or goes moves few objects, and none is worked on by two.
     pub fn sharded(self) -> Self {
@@ -160,6 +275,27 @@ impl Operator {
     /// somebody looks; what was looked at lately is shared either way.
     pub fn keeping_objects(self) -> Self {
         Operator { keeps_objects: true, ..self }
+    }
+
+    /// Takes from each object of a kind what nobody will read, before it is kept: for all
+    /// controllers, and whoever else asks the operator's cache for the kind. What is taken away is
+    /// as if it were not there, also to whoever writes a [whole](Controller::by_update) object.
+    pub fn projecting<T>(mut self, project: impl Fn(&mut T) + Send + Sync + 'static) -> Self
+    where
+        T: Object + Serialize,
+    {
+        let project = Arc::new(project);
+        self.projections.push(Box::new(move |cache| {
+            let project = Arc::clone(&project);
+            cache.project::<T>(move |object| project(object));
+        }));
+        self
+    }
+
+    /// How long it may take to stop, unless its settings say; 30 seconds, if nobody does. Rendered
+    /// manifests say it to the program, and give its pod a little more.
+    pub fn graceful_shutdown(self, time: Duration) -> Self {
+        Operator { graceful_shutdown: time, ..self }
     }
 
     /// Is ready only while this is so as well: `/readyz/<name>` says why not.
@@ -190,7 +326,7 @@ impl Operator {
 
     /// What it must be allowed to do.
     pub fn accesses(&self) -> Vec<Access> {
-        self.parts.iter().flat_map(|part| part.accesses()).cloned().collect()
+        self.parts.iter().flat_map(|part| part.accesses()).chain(&self.accesses).cloned().collect()
     }
 
     /// How its controllers are doing, and what each has reconciled last, for people: what
@@ -226,6 +362,7 @@ impl Operator {
             validating: of(Purpose::Validate).map(|it| it.validating(&place, &trust)).collect(),
             samples: self.samples.clone(),
             coordination: self.coordination,
+            graceful_shutdown: self.graceful_shutdown,
             watched: match self.namespaces.is_empty() {
                 true => Watched::Everywhere,
                 false => Watched::Namespaces(self.namespaces.iter().cloned().collect()),
@@ -248,8 +385,8 @@ impl Operator {
         program::run(self, flags)
     }
 
-    /// Runs all controllers until `shutdown`, then lets what is under way end. There are no servers
-    /// and no election: for tests, and for those who have their own.
+    /// Runs all controllers, and what else it runs, until `shutdown`, then lets what is under way end.
+    /// There are no servers and no election: for tests, and for those who have their own.
     pub async fn run(&self, client: Client, clock: Clock, shutdown: CancellationToken) {
         let mut registry = Registry::default();
         let mut tasks = JoinSet::new();
@@ -267,8 +404,13 @@ impl Operator {
             ring: None,
             sync_max: SYNC_MAX,
         };
+        prepare(&self.parts, &self.projections, &around.cache);
+        let stop = CancellationToken::new();
+        let mut others = runnable::start(&self.runnables, Where::Everywhere, &around, &stop);
         let warm = warm(&self.parts, &around);
-        run_parts(&self.parts, &around, &shutdown).await;
+        run_parts(&self.parts, &self.runnables, &around, &shutdown).await;
+        stop.cancel();
+        while others.join_next().await.is_some() {}
         // Caches and events end when nobody has a handle on them.
         drop((warm, around));
         while tasks.join_next().await.is_some() {}
@@ -282,14 +424,27 @@ impl fmt::Debug for Operator {
     }
 }
 
+/// Says what is kept of objects, before anybody looks at them.
+fn prepare(parts: &[Box<dyn Part>], projections: &[Box<Prepare>], cache: &Cache) {
+    parts.iter().for_each(|part| part.prepare(cache));
+    projections.iter().for_each(|project| project(cache));
+}
+
 /// Begins to look at what all controllers need, for as long as this is there.
 fn warm(parts: &[Box<dyn Part>], around: &Surroundings) -> Vec<Box<dyn Send + Sync>> {
-    parts.iter().for_each(|part| part.prepare(&around.cache));
     parts.iter().map(|part| part.warm(around)).collect()
 }
 
-async fn run_parts(parts: &[Box<dyn Part>], around: &Surroundings, shutdown: &CancellationToken) {
+/// Runs what only those do who lead.
+async fn run_parts(
+    parts: &[Box<dyn Part>],
+    runnables: &[Arc<Runnable>],
+    around: &Surroundings,
+    shutdown: &CancellationToken,
+) {
+    let mut others = runnable::start(runnables, Where::Leading, around, shutdown);
     join_all(parts.iter().map(|part| part.run(around, shutdown))).await;
+    while others.join_next().await.is_some() {}
     // An operator of webhooks alone has none of them, and goes on all the same.
     shutdown.cancelled().await;
 }

@@ -34,6 +34,7 @@ use futures::future::join_all;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 pub use self::causes::{Cause, Causes};
 use self::state::State;
@@ -55,6 +56,7 @@ pub struct Add {
     priority: i32,
     after: Duration,
     cause: Option<Cause>,
+    event: Option<Span>,
 }
 
 /// How long a key waits after its work has failed: at first the least, then twice as long each time
@@ -108,6 +110,7 @@ struct Taken<K> {
     causes: Causes,
     failures: u32,
     waited: Duration,
+    event: Span,
 }
 
 impl<K: Key> Queue<K> {
@@ -250,6 +253,11 @@ impl Add {
     pub fn because(self, cause: Cause) -> Self {
         Add { cause: Some(cause), ..self }
     }
+
+    /// As part of the trace of what happened: the wait is, and the [work](Work::event) should be.
+    pub fn within(self, event: &Span) -> Self {
+        Add { event: Some(event.clone()), ..self }
+    }
 }
 
 impl<K: Key> Work<'_, K> {
@@ -270,6 +278,12 @@ impl<K: Key> Work<'_, K> {
     /// How long the key was ready before a worker took it.
     pub fn waited(&self) -> Duration {
         self.taken().waited
+    }
+
+    /// The span of what happened, which the work should be part of; it is disabled if nobody wants to
+    /// know, or nothing has happened since the key was last worked on.
+    pub fn event(&self) -> &Span {
+        &self.taken().event
     }
 
     /// Takes back what was added during the work, if that is all it was added for.

@@ -22,7 +22,7 @@
 //! | `--webhook-cert-path` | `…` | `webhookCertPath` | made by itself |
 //! | `--enable-http2` | `…` | `enableHttp2` | `false` |
 //! | `--protobuf` | `…` | `protobuf` | `false` |
-//! | `--graceful-shutdown-timeout` | `…` | `gracefulShutdownTimeout` | `30s` |
+//! | `--graceful-shutdown-timeout` | `…` | `gracefulShutdownTimeout` | as the operator says, `30s` |
 //! | `--cache-sync-timeout` | `…` | `cacheSyncTimeout` | `2m` |
 //! | `--log-level` | `KUBEWRIGHT_LOG_LEVEL`, `RUST_LOG` | `logLevel` | `info` |
 //! | `--log-format` | `…` | `logFormat` | `text` |
@@ -95,8 +95,8 @@ pub struct Settings {
     pub http2: bool,
     /// Whether its client asks for built-in kinds in protobuf.
     pub protobuf: bool,
-    /// How long it may take to stop.
-    pub graceful_shutdown: Duration,
+    /// How long it may take to stop. If nothing was said, the operator says itself.
+    pub graceful_shutdown: Option<Duration>,
     /// How long caches may take to fill.
     pub cache_sync_timeout: Duration,
     pub logs: Logs,
@@ -249,7 +249,7 @@ impl Settings {
             },
             http2: said.enable_http2.unwrap_or(false),
             protobuf: said.protobuf.unwrap_or(false),
-            graceful_shutdown: seconds(said.graceful_shutdown_timeout, 30),
+            graceful_shutdown: said.graceful_shutdown_timeout,
             cache_sync_timeout: seconds(said.cache_sync_timeout, 120),
             logs: Logs {
                 level: said.log_level.unwrap_or_else(|| "info".to_owned()),

@@ -1,7 +1,7 @@
 //! The agent of one or many nodes: one watch on pods, a loop for each pod, a heartbeat for each
 //! node.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -20,7 +20,8 @@ use crate::heartbeat::Heartbeat;
 use crate::metrics;
 use crate::node::{Machine, Profile};
 use crate::pod::Host;
-use crate::pod::worker::{Seen, SharedLife, Surroundings, Worker};
+use crate::pod::admit::{Needs, Verdict, admit};
+use crate::pod::worker::{Seen, SharedLife, Surroundings, Worker, lock};
 use crate::runtime::Runtime;
 use crate::server::{self, Pods, Server};
 
@@ -64,9 +65,10 @@ pub async fn run(client: Client, cache: &Cache, mut config: Config, shutdown: Ca
         let recorder = recorder.of(COMPONENT);
         // Ends with the last recorder, when all is written.
         tasks.spawn(scribe);
+        let profile = Arc::new(profile(name, &config, port));
         let heartbeat = Heartbeat {
             client: client.clone(),
-            profile: profile(name, &config, port),
+            profile: Arc::clone(&profile),
             recorder: recorder.clone(),
             clock: config.clock.clone(),
             runtime: Arc::clone(&config.runtime),
@@ -80,7 +82,7 @@ pub async fn run(client: Client, cache: &Cache, mut config: Config, shutdown: Ca
             clock: config.clock.clone(),
             host: Host { address: config.machine.address },
         };
-        nodes.insert(name.clone(), around);
+        nodes.insert(name.clone(), Home { around, profile, pods: HashSet::new() });
     }
     let state = server::State {
         pods: Arc::clone(&lives),
@@ -98,6 +100,8 @@ pub async fn run(client: Client, cache: &Cache, mut config: Config, shutdown: Ca
     }
     let dispatch = Dispatch {
         informer: cache.informer::<Pod>(&scope(&config, "spec.nodeName")),
+        shown,
+        clock: config.clock.clone(),
         nodes,
         pods: HashMap::new(),
         lives,
@@ -133,7 +137,10 @@ fn scope(config: &Config, field: &str) -> Scope {
 /// Hands pods to their workers.
 struct Dispatch {
     informer: Informer<Pod>,
-    nodes: HashMap<String, Surroundings>,
+    /// Nodes as the API shows them.
+    shown: Informer<Node>,
+    clock: Clock,
+    nodes: HashMap<String, Home>,
     pods: HashMap<ObjectKey, Entry>,
     /// For those who ask about pods.
     lives: Pods,
@@ -141,9 +148,18 @@ struct Dispatch {
     shutdown: CancellationToken,
 }
 
+/// A node, and the pods that it has.
+struct Home {
+    around: Surroundings,
+    profile: Arc<Profile>,
+    pods: HashSet<ObjectKey>,
+}
+
 /// A pod that has a worker.
 struct Entry {
     uid: Option<String>,
+    node: String,
+    needs: Needs,
     tell: watch::Sender<Seen>,
 }
 
@@ -187,35 +203,76 @@ impl Dispatch {
         };
         let pods = self.informer.list().unwrap_or_default();
         let known = pods.iter().filter(ours).filter_map(|pod| pod.metadata.uid.clone()).collect();
-        if let Some(around) = self.nodes.values().next() {
-            around.runtime.sweep(&known).await;
+        if let Some(home) = self.nodes.values().next() {
+            home.around.runtime.sweep(&known).await;
         }
     }
 
     fn hand(&mut self, key: &ObjectKey, pod: Option<Arc<Pod>>) {
-        let around = pod.as_ref().and_then(|pod| {
-            let node = pod.spec.as_ref()?.node_name.as_ref()?;
-            self.nodes.get(node)
-        });
-        if let Some(known) = self.pods.get(key) {
+        if let Some(known) = self.pods.get_mut(key) {
             let uid = pod.as_ref().and_then(|pod| pod.metadata.uid.as_ref());
             if let (Some(pod), true) = (&pod, known.uid.as_ref() == uid) {
+                if known.tell.borrow().pod.metadata.generation != pod.metadata.generation {
+                    known.needs = Needs::of(pod);
+                }
                 known.tell.send_replace(Seen { pod: Arc::clone(pod), is_gone: false });
                 return;
             }
             // It is gone; there may be another of that name.
             known.tell.send_modify(|seen| seen.is_gone = true);
+            if let Some(home) = self.nodes.get_mut(&known.node) {
+                home.pods.remove(key);
+            }
             self.pods.remove(key);
             self.lives().remove(key);
         }
-        if let (Some(pod), Some(around)) = (pod, around) {
-            let uid = pod.metadata.uid.clone();
-            let (tell, seen) = watch::channel(Seen { pod, is_gone: false });
-            let (worker, life) = Worker::new(around.clone(), seen);
-            self.workers.spawn(worker.run(self.shutdown.clone()));
-            self.pods.insert(key.clone(), Entry { uid, tell });
-            self.lives().insert(key.clone(), life);
+        let Some(pod) = pod else { return };
+        let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
+        let Some(around) = self.nodes.get(&node).map(|home| home.around.clone()) else { return };
+        let needs = Needs::of(&pod);
+        let verdict = self.admit(&node, &pod, &needs);
+        let uid = pod.metadata.uid.clone();
+        let (tell, seen) = watch::channel(Seen { pod, is_gone: false });
+        let (worker, life) = Worker::new(around, seen, verdict);
+        self.workers.spawn(worker.run(self.shutdown.clone()));
+        if let Some(home) = self.nodes.get_mut(&node) {
+            home.pods.insert(key.clone());
         }
+        self.pods.insert(key.clone(), Entry { uid, node, needs, tell });
+        self.lives().insert(key.clone(), life);
+    }
+
+    /// Whether a node takes a pod. One that was taken before is not asked about again.
+    fn admit(&self, node: &str, pod: &Pod, needs: &Needs) -> Verdict {
+        let is_new = pod.status.as_ref().is_none_or(|status| status.start_time.is_none());
+        let Some(home) = self.nodes.get(node).filter(|_| is_new) else { return Verdict::Admitted };
+        let shown = self.shown.get(&ObjectKey::new(None, node)).ok().flatten();
+        let shown =
+            shown.filter(|it| it.status.as_ref().is_some_and(|it| it.allocatable.is_some()));
+        // Before it is registered, a node is what it will be registered as.
+        let node = shown.unwrap_or_else(|| Arc::new(home.profile.node(self.clock.now())));
+        match admit(pod, needs, &self.neighbours(home, |_| true), &node) {
+            // The cache may know by now that a pod has gone of which nobody has told us yet.
+            Verdict::Refused(_) => {
+                let is_there = |key: &ObjectKey| {
+                    let found = self.informer.get(key).ok().flatten();
+                    let known = self.pods.get(key);
+                    found.zip(known).is_some_and(|(found, known)| found.metadata.uid == known.uid)
+                };
+                admit(pod, needs, &self.neighbours(home, is_there), &node)
+            }
+            verdict => verdict,
+        }
+    }
+
+    /// What the pods take that have room on a node.
+    fn neighbours(&self, home: &Home, is_there: impl Fn(&ObjectKey) -> bool) -> Vec<&Needs> {
+        let lives = self.lives();
+        let is_active = |key: &&ObjectKey| {
+            lives.get(*key).is_some_and(|life| lock(life).is_active()) && is_there(key)
+        };
+        let others = home.pods.iter().filter(is_active).filter_map(|key| self.pods.get(key));
+        others.map(|entry| &entry.needs).collect()
     }
 
     fn lives(&self) -> MutexGuard<'_, HashMap<ObjectKey, SharedLife>> {

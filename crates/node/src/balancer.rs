@@ -5,6 +5,7 @@
 //! be given to this machine. What goes where is a value (`table`, pure), made anew when something
 //! changes; connections look it up when they come.
 
+mod affinity;
 mod publish;
 mod router;
 mod table;
@@ -57,6 +58,8 @@ pub struct BalancerConfig {
     /// Where the API server is, if only this machine knows: one that listens at a loopback address
     /// cannot say so to the cluster.
     pub server: Option<SocketAddr>,
+    /// The nodes that this machine is, whose pods are near.
+    pub nodes: Vec<String>,
     /// The node whose pods have ports of this machine (`hostPort`); none where whatever runs them sees
     /// to that.
     pub node: Option<String>,
@@ -67,7 +70,13 @@ pub struct BalancerConfig {
 
 /// Passes connections on until `shutdown`; returns when everything it started has ended.
 pub async fn balance(cache: &Cache, config: BalancerConfig, shutdown: CancellationToken) {
-    let BalancerConfig { address, ingress, locals, runtime, server, node, client, clock } = config;
+    let BalancerConfig { address, ingress, locals, client, clock, .. } = config;
+    let near = Near {
+        runtime: config.runtime,
+        server: config.server,
+        nodes: config.nodes,
+        node: config.node,
+    };
     let (tell, table) = watch::channel(Arc::new(Table::default()));
     let mut tasks = JoinSet::new();
     if let Some(listener) = ingress {
@@ -79,8 +88,7 @@ pub async fn balance(cache: &Cache, config: BalancerConfig, shutdown: Cancellati
     }
     let fronts = Fronts { address, locals, given: BTreeSet::new(), refused: BTreeSet::new() };
     tasks.spawn(fronts.run(table, shutdown.clone()));
-    let follow = follow(cache, &*runtime, server, node.as_deref(), &tell);
-    shutdown.run_until_cancelled(follow).await;
+    shutdown.run_until_cancelled(follow(cache, &near, &tell)).await;
     while tasks.join_next().await.is_some() {}
 }
 
@@ -110,19 +118,21 @@ fn publish(
     tasks.spawn(async move { controller.run(&around, &stop).await });
 }
 
-/// Keeps the table as the cluster is.
-async fn follow(
-    cache: &Cache,
-    runtime: &dyn Runtime,
+/// What of the cluster is on this machine.
+struct Near {
+    runtime: Arc<dyn Runtime>,
     server: Option<SocketAddr>,
-    node: Option<&str>,
-    tell: &watch::Sender<Arc<Table>>,
-) {
+    nodes: Vec<String>,
+    node: Option<String>,
+}
+
+/// Keeps the table as the cluster is.
+async fn follow(cache: &Cache, near: &Near, tell: &watch::Sender<Arc<Table>>) {
     let everywhere = Scope::default();
     let services: Informer<Service> = cache.informer(&everywhere);
     let slices: Informer<EndpointSlice> = cache.informer(&everywhere);
     let ingresses: Informer<Ingress> = cache.informer(&everywhere);
-    let pods = node.map(|node| {
+    let pods = near.node.as_ref().map(|node| {
         let fields = Some(format!("spec.nodeName={node}"));
         cache.informer::<Pod>(&Scope { fields, ..Scope::default() })
     });
@@ -134,13 +144,14 @@ async fn follow(
         pods.as_ref().map(|pods| listen(pods, &changed)),
     );
     let make = || -> Result<Table, NotReady> {
-        let mut table = Table::of(&services.list()?, &slices.list()?, &ingresses.list()?);
+        let (services, slices) = (services.list()?, slices.list()?);
+        let mut table = Table::of(&services, &slices, &ingresses.list()?, &near.nodes);
         if let Some(pods) = &pods {
             table.place_host_ports(&pods.list()?);
         }
-        table.reach(|shown| runtime.reach(shown));
-        if let Some(server) = server {
-            table.place_server(&services.list()?, server);
+        table.reach(|shown| near.runtime.reach(shown));
+        if let Some(server) = near.server {
+            table.place_server(&services, server);
         }
         Ok(table)
     };
@@ -257,13 +268,13 @@ async fn serve(
     table: watch::Receiver<Arc<Table>>,
     stop: CancellationToken,
 ) {
-    let backends = move || table.borrow().fronts.get(&front).cloned().unwrap_or_default();
+    let behind = move || table.borrow().fronts.get(&front).cloned().unwrap_or_default();
     let protocol = front.protocol;
     let mut is_told = false;
     loop {
         let served = match protocol {
-            Protocol::Tcp => tcp::serve(place, &backends, stop.clone()).await,
-            Protocol::Udp => udp::serve(place, &backends, stop.clone()).await,
+            Protocol::Tcp => tcp::serve(place, &behind, stop.clone()).await,
+            Protocol::Udp => udp::serve(place, &behind, stop.clone()).await,
         };
         let Err(error) = served else {
             return info!(%place, ?protocol, "a Service is no longer served");

@@ -1,6 +1,7 @@
 //! The environment of a container, as its specification and the cluster make it. Pure.
 
 mod field;
+mod file;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,8 @@ pub(crate) struct Sources {
     pub(crate) server: Option<(String, u16)>,
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) host: Option<IpAddr>,
+    /// What is in files of volumes, by volume and path; why it is not known, where it is not.
+    pub(crate) files: BTreeMap<(String, String), Result<String, String>>,
     /// What there is of each resource, for containers that may use all of it.
     pub(crate) capacity: BTreeMap<String, Quantity>,
 }
@@ -39,6 +42,17 @@ pub(crate) enum Missing {
     Key { kind: &'static str, namespace: String, name: String, key: String },
     #[error("unsupported fieldPath: {0}")]
     Field(String),
+    #[error("couldn't parse env file: {0}")]
+    File(String),
+    #[error("environment variable key {key:?} not found in file {path:?}")]
+    Variable { key: String, path: String },
+}
+
+/// The files of volumes that a container's environment is made of: volumes and paths in them.
+pub(crate) fn files(container: &Container) -> impl Iterator<Item = (String, String)> {
+    let sources = container.env.iter().flatten().filter_map(|it| it.value_from.as_ref());
+    let files = sources.filter_map(|source| source.file_key_ref.as_ref());
+    files.map(|file| (file.volume_name.clone(), file.path.clone()))
 }
 
 /// The names of the ConfigMaps and Secrets that a container's environment is made of.
@@ -149,6 +163,20 @@ fn value_from(
             || optional(is_optional, missing()),
             |it| Ok(Some(String::from_utf8_lossy(&it.0).into_owned())),
         );
+    }
+    if let Some(reference) = &source.file_key_ref {
+        let (volume, path) = (&reference.volume_name, &reference.path);
+        let text = match sources.files.get(&(volume.clone(), path.clone())) {
+            Some(Ok(text)) => text,
+            Some(Err(why)) => return Err(Missing::File(why.clone())),
+            None => return Err(Missing::File(format!("volume {volume:?} has no files here"))),
+        };
+        let value = file::variable(text, &reference.key).map_err(Missing::File)?;
+        let missing = Missing::Variable { key: reference.key.clone(), path: path.clone() };
+        return match value {
+            Some(value) => Ok(Some(value)),
+            None => optional(reference.optional == Some(true), missing),
+        };
     }
     Ok(None)
 }

@@ -25,6 +25,23 @@ pub(crate) const LEASES: &str = "kube-node-lease";
 /// How long others believe in a node that they do not hear of.
 const LEASE_SECONDS: i32 = 40;
 
+/// What this node can do that others may not, by the names that upstream gives it; in their order.
+const FEATURES: [&str; 3] = [
+    // What speaks WebSockets to an API server may speak them to us.
+    "ExtendWebSocketsToKubelet",
+    "InPlacePodVerticalScalingInitContainers",
+    "RestartAllContainersOnContainerExits",
+];
+
+/// What a node finds when it looks.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Findings {
+    /// The images that are there.
+    pub(crate) images: Vec<ContainerImage>,
+    /// Why it can run nothing, if it cannot.
+    pub(crate) trouble: Option<String>,
+}
+
 /// What is known of a node before it exists.
 #[derive(Debug, Clone)]
 pub(crate) struct Profile {
@@ -51,7 +68,7 @@ impl Profile {
                 ..ObjectMeta::default()
             },
             spec: Some(NodeSpec { taints, ..NodeSpec::default() }),
-            status: Some(self.status(&[], &[], now)),
+            status: Some(self.status(&[], &Findings::default(), now)),
         }
     }
 
@@ -71,11 +88,11 @@ impl Profile {
     }
 
     /// The status of the node. `old` has the conditions that were shown before: times of what has
-    /// not changed stay, and so does what others say. `images` are those that are there.
+    /// not changed stay, and so does what others say.
     pub(crate) fn status(
         &self,
         old: &[NodeCondition],
-        images: &[ContainerImage],
+        found: &Findings,
         now: Timestamp,
     ) -> NodeStatus {
         let machine = &self.machine;
@@ -88,7 +105,7 @@ impl Profile {
             ]),
             capacity: Some(machine.capacity.clone()),
             allocatable: Some(machine.capacity.clone()),
-            conditions: Some(conditions(old, now)),
+            conditions: Some(conditions(old, found.trouble.as_deref(), now)),
             daemon_endpoints: Some(NodeDaemonEndpoints {
                 kubelet_endpoint: Some(DaemonEndpoint { port: self.port.into() }),
             }),
@@ -105,15 +122,16 @@ impl Profile {
                 swap: None,
                 system_uuid: machine.system_uuid.clone(),
             }),
-            images: (!images.is_empty()).then(|| images.to_vec()),
+            images: (!found.images.is_empty()).then(|| found.images.clone()),
+            declared_features: Some(FEATURES.map(str::to_owned).to_vec()),
             ..NodeStatus::default()
         }
     }
 
     /// Whether a node shows what it should, whatever else others have told of it: resources and
     /// conditions of theirs stay.
-    pub(crate) fn is_shown(&self, node: &Node, images: &[ContainerImage]) -> bool {
-        let own = self.status(&[], images, Timestamp::UNIX_EPOCH);
+    pub(crate) fn is_shown(&self, node: &Node, found: &Findings) -> bool {
+        let own = self.status(&[], found, Timestamp::UNIX_EPOCH);
         let Some(shown) = &node.status else { return false };
         type Amounts = Option<BTreeMap<String, Quantity>>;
         let has_all = |own: &Amounts, shown: &Amounts| {
@@ -123,12 +141,16 @@ impl Profile {
         let has_condition = |own: &NodeCondition| {
             let mut all = shown.conditions.iter().flatten();
             all.any(|it| {
-                it.type_ == own.type_ && it.status == own.status && it.reason == own.reason
+                (&it.type_, &it.status, &it.reason, &it.message)
+                    == (&own.type_, &own.status, &own.reason, &own.message)
             })
         };
         shown.addresses == own.addresses
             && shown.daemon_endpoints == own.daemon_endpoints
             && shown.node_info == own.node_info
+            // Those who do not know it drop it.
+            && (shown.declared_features.is_none()
+                || shown.declared_features == own.declared_features)
             && (own.images.is_none() || shown.images == own.images)
             && has_all(&own.capacity, &shown.capacity)
             && has_all(&own.allocatable, &shown.allocatable)
@@ -174,10 +196,14 @@ const WELL: [(&str, &str, &str, &str); 4] = [
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 ];
 
-fn conditions(old: &[NodeCondition], now: Timestamp) -> Vec<NodeCondition> {
+fn conditions(old: &[NodeCondition], trouble: Option<&str>, now: Timestamp) -> Vec<NodeCondition> {
     let is_ours = |type_: &str| WELL.iter().any(|(ours, ..)| *ours == type_);
     let foreign = old.iter().filter(|condition| !is_ours(&condition.type_)).cloned();
-    let ours = WELL.map(|(type_, status, reason, message)| {
+    let ours = WELL.map(|well| {
+        let (type_, status, reason, message) = match (well, trouble) {
+            (("Ready", ..), Some(trouble)) => ("Ready", "False", "KubeletNotReady", trouble),
+            (well, _) => well,
+        };
         let same = old.iter().find(|old| old.type_ == type_ && old.status == status);
         NodeCondition {
             type_: type_.to_owned(),

@@ -1,9 +1,10 @@
 //! The life of a pod on its node, as a state machine.
 //!
 //! [`Life`] is what is known; [`plan`] says what to do about it, and when to look again; what became
-//! of the doing is told to `Life`. [`status`] is what the API is to show. All of that is pure: time
+//! of the doing is told to `Life`. Before all, [`admit`] says whether it is taken. [`status`] is what the API is to show. All of that is pure: time
 //! is an argument. [`Worker`](worker::Worker) is the loop that does it.
 
+pub(crate) mod admit;
 mod backoff;
 mod hook;
 mod life;

@@ -158,6 +158,11 @@ pub trait Runtime: Send + Sync + 'static {
         follow: bool,
     ) -> BoxFuture<'a, Result<BoxStream<'static, std::io::Result<Vec<u8>>>, RuntimeError>>;
 
+    /// Whether containers can be run.
+    fn health(&self) -> BoxFuture<'_, Result<(), Unwell>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// The images that are there, as nodes show them.
     fn images(&self) -> BoxFuture<'_, Vec<ContainerImage>> {
         Box::pin(std::future::ready(Vec::new()))
@@ -320,6 +325,17 @@ pub struct Usage {
     pub memory: u64,
 }
 
+/// Why no containers can be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unwell {
+    /// What runs containers does not answer. It may be about to be started again.
+    #[error("container runtime is down")]
+    Silent,
+    /// It says itself that it cannot.
+    #[error("container runtime {0}")]
+    NotReady(String),
+}
+
 /// Why a pod has no place. All are tried again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PrepareError {
@@ -353,6 +369,9 @@ pub enum StartError {
     Create(String),
     #[error("{0}")]
     Run(String),
+    /// The place of its pod is gone, and must be prepared again.
+    #[error("the sandbox of the pod is gone")]
+    Sandbox,
 }
 
 /// What a runtime could not do.
@@ -393,7 +412,7 @@ impl StartError {
             StartError::Inspect(_) => "ImageInspectError",
             StartError::NeverPull(_) => "ErrImageNeverPull",
             StartError::Config(_) => "CreateContainerConfigError",
-            StartError::Create(_) => "CreateContainerError",
+            StartError::Create(_) | StartError::Sandbox => "CreateContainerError",
             StartError::Run(_) => "RunContainerError",
         }
     }

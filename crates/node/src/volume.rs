@@ -8,7 +8,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 pub(crate) use self::content::{Contents, content, references, tokens};
-pub(crate) use self::directory::{READ, give, link, make, meet, within, write};
+pub(crate) use self::directory::{READ, give, link, make, meet, read, within, write};
 
 /// The files of a volume.
 pub(crate) type Files = BTreeMap<String, File>;

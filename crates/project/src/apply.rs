@@ -87,6 +87,20 @@ pub fn begun(root: &Path) -> Result<Option<Plan>, ApplyError> {
     plan.map(Some).map_err(|_| ApplyError::Journal { path: JOURNAL.into() })
 }
 
+/// Gives a file, with the folder it is in, other bytes: whoever reads it sees the old ones or the
+/// new ones, also if this is killed. What is no file of a disk, such as a pipe, is written to.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // A link stays one.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    match fs::metadata(&path) {
+        Ok(there) if !there.is_file() => fs::write(path, bytes),
+        _ => write(&path, bytes, &mut || Ok(())),
+    }
+}
+
 /// `step` is called before each change of the disk; tests die in it.
 fn apply_with(
     root: &Path,
@@ -100,7 +114,7 @@ fn apply_with(
         }
     }
     let journal = serde_json::to_string(plan).expect("a plan is JSON");
-    write(&root.join(JOURNAL), &journal, step)
+    write(&root.join(JOURNAL), journal.as_bytes(), step)
         .map_err(|source| ApplyError::Write { path: JOURNAL.into(), source })?;
     finish(root, plan, step)
 }
@@ -124,7 +138,7 @@ fn finish(
     for change in ordered(plan) {
         let path = root.join(&change.path);
         let done = match &change.after {
-            Some(text) => write(&path, text, step),
+            Some(text) => write(&path, text.as_bytes(), step),
             None => step().and_then(|()| remove(&path)).map(|()| prune(root, &path)),
         };
         done.map_err(|source| ApplyError::Write { path: change.path.clone(), source })?;
@@ -153,8 +167,8 @@ pub(crate) fn ordered(plan: &Plan) -> Vec<&Change> {
     changes
 }
 
-/// Gives a file another text, at once and for good.
-fn write(path: &Path, text: &str, step: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
+/// Gives a file other bytes, at once and for good.
+fn write(path: &Path, bytes: &[u8], step: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         step()?;
         fs::create_dir_all(parent)?;
@@ -162,7 +176,7 @@ fn write(path: &Path, text: &str, step: &mut dyn FnMut() -> io::Result<()>) -> i
     let unfinished = unfinished(path);
     step()?;
     let mut file = File::create(&unfinished)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(bytes)?;
     file.sync_all()?;
     if let Ok(there) = fs::metadata(path) {
         file.set_permissions(there.permissions())?;

@@ -14,7 +14,7 @@ mod names;
 mod render;
 
 use kubewright_apimachinery::schema::crd::Definition;
-use kubewright_apimachinery::schema::{ParseError, crd};
+use kubewright_apimachinery::schema::{AdditionalProperties, ParseError, Structural, crd};
 use proc_macro2::TokenStream;
 use quote::quote;
 use serde_json::Value;
@@ -71,7 +71,11 @@ pub fn generate(definition: &Value, options: &Options) -> Result<String, ImportE
             is_namespaced: spec.scope != "Cluster",
         };
         let schema = version.schema.as_ref().and_then(|it| it.open_api_v3_schema.as_ref());
-        let model = Model::of(&spec.names.kind, &schema.cloned().unwrap_or_default());
+        let mut schema = schema.cloned().unwrap_or_default();
+        if spec.preserve_unknown_fields {
+            preserve(&mut schema);
+        }
+        let model = Model::of(&spec.names.kind, &schema);
         let imports = render::imports(&identity, &model, options);
         let version = render::version(&identity, &model, options);
         quote! { #imports #version }
@@ -89,6 +93,20 @@ pub fn generate(definition: &Value, options: &Options) -> Result<String, ImportE
     };
     let first = format!("//! `{}` of `{}`, {MARK}.\n\n", parsed.spec.names.kind, parsed.spec.group);
     Ok(first + &formatted(&tokens))
+}
+
+/// A schema that says of itself, everywhere, what its definition says of it: nothing is dropped that
+/// is not described.
+fn preserve(schema: &mut Structural) {
+    if !schema.properties.is_empty() {
+        schema.extensions.preserve_unknown_fields = Some(true);
+    }
+    let properties = schema.properties.iter_mut().map(|(_, property)| property);
+    let values = match &mut schema.additional_properties {
+        Some(AdditionalProperties::Schema(values)) => Some(values.as_mut()),
+        Some(AdditionalProperties::Allowed(_)) | None => None,
+    };
+    properties.chain(schema.items.as_deref_mut()).chain(values).for_each(preserve);
 }
 
 /// What the first line of a source says that was generated.

@@ -21,7 +21,7 @@ mod source;
 mod template;
 mod upgrade;
 
-pub use apply::{ApplyError, apply, begun, recover};
+pub use apply::{ApplyError, apply, begun, recover, replace};
 pub use change::{Change, Plan, ReadError};
 pub use name::NameError;
 pub use project::{Api, Project, ProjectError};

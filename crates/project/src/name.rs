@@ -49,6 +49,10 @@ pub(crate) fn operator(name: &str) -> Result<(), NameError> {
     if CRATES.contains(&name) {
         return refused(FLAG, name, "is a crate that the operator is made of: choose another");
     }
+    if FOLDERS.contains(&name) {
+        let reason = "is a folder that cargo has beside programs, and names none: choose another";
+        return refused(FLAG, name, reason);
+    }
     Ok(())
 }
 
@@ -69,6 +73,10 @@ pub(crate) fn group(group: &str, domain: &str) -> Result<(), NameError> {
             "with the domain it has {} characters: take at most {SUBDOMAIN_CHARS_MAX}",
             whole.len()
         );
+        return refused(FLAG, group, reason);
+    }
+    if !whole.contains('.') {
+        let reason = format!("{whole:?} would be all of the group, which needs a dot: add --group");
         return refused(FLAG, group, reason);
     }
     let is_under = |parent: &str| {
@@ -129,6 +137,10 @@ pub(crate) fn kind(kind: &str) -> Result<(), NameError> {
         let reason = format!("`src/{module}.rs` is something else: choose another");
         return refused(FLAG, kind, reason);
     }
+    if PARTS.contains(&module.as_str()) || version(FLAG, &module).is_ok() {
+        let reason = format!("`{module}` is what a part of a kind is called: choose another");
+        return refused(FLAG, kind, reason);
+    }
     if module == LIBRARY_CRATE {
         let reason = format!("`{module}` is the library in `src/lib.rs`: choose another");
         return refused(FLAG, kind, reason);
@@ -147,6 +159,19 @@ pub(crate) fn plural(plural: &str) -> Result<(), NameError> {
     if !is_label(plural, char::is_ascii_lowercase) || plural.len() > LABEL_CHARS_MAX {
         let rule = "must begin with a letter and have only lower-case letters, digits and dashes";
         let reason = format!("{rule} of ASCII, at most {LABEL_CHARS_MAX}, as \"guestbooks\"");
+        return refused("plural", plural, reason);
+    }
+    Ok(())
+}
+
+/// What the definition of a kind is called: its plural and its whole group.
+pub(crate) fn definition(plural: &str, group: &str) -> Result<(), NameError> {
+    let length = plural.len() + ".".len() + group.len();
+    if length > SUBDOMAIN_CHARS_MAX {
+        let reason = format!(
+            "its definition would be `{plural}.{group}`, which has {length} characters: take names \
+             that have at most {SUBDOMAIN_CHARS_MAX} together"
+        );
         return refused("plural", plural, reason);
     }
     Ok(())
@@ -214,6 +239,10 @@ const RESERVED: &[&str] = &["gen", "macro_rules", "raw"];
 /// Modules that there are already, or that the compiler has other uses for.
 const MODULES: &[&str] = &["lib", "main", "tests"];
 
+/// Modules of kinds beside those of versions: one that is called as the module around it is what
+/// clippy calls a mistake, and projects have it look.
+const PARTS: &[&str] = &["controller", "conversion", "defaulting", "validation"];
+
 /// What `src/lib.rs` has its `Operator` from: a module of the same name beside it is no name for the
 /// compiler, but two.
 const LIBRARY_CRATE: &str = "kubewright";
@@ -234,6 +263,9 @@ const CRATES: &[&str] = &[
     "test",
     "tracing",
 ];
+
+/// Where cargo puts what it builds, beside programs.
+const FOLDERS: &[&str] = &["build", "deps", "examples", "incremental"];
 
 /// What the sources that are made for a kind call something else.
 const TYPES: &[&str] = &[

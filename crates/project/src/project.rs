@@ -1,6 +1,7 @@
 //! A project as its files tell it. Nothing is recorded beside them: the domain is in `Cargo.toml`,
 //! and kinds are where the program has them.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +35,13 @@ pub struct Api {
     pub versions: Vec<String>,
 }
 
+/// As people are told of it: its kind, its group, and all its versions.
+impl fmt::Display for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}/{}", self.kind, self.group, self.versions.join(","))
+    }
+}
+
 /// Why there is no project.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
@@ -45,6 +53,13 @@ pub enum ProjectError {
     Missing(PathBuf),
     #[error("{}: is no manifest of a package: {reason}", path.display())]
     Manifest { path: PathBuf, reason: String },
+    /// Change it where it stands.
+    #[error(
+        "{}: `{dependency}` is taken from the workspace: say in {} where it comes from",
+        path.display(),
+        workspace.display()
+    )]
+    Inherited { path: PathBuf, dependency: String, workspace: PathBuf },
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error("{}:{error}", path.display())]

@@ -4,7 +4,8 @@
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
@@ -25,7 +26,7 @@ const SOURCES: &[&str] = &["version", "path", "git", "rev", "branch", "tag"];
 /// be done.
 ///
 /// # Errors
-/// If the manifest is not understood.
+/// If the manifest is not understood, or leaves it to a workspace where the library comes from.
 pub fn upgrade(project: &Project, library: &Library) -> Result<Plan, ProjectError> {
     let path = Path::new(MANIFEST);
     let mut draft = Draft::of(&project.root);
@@ -33,11 +34,16 @@ pub fn upgrade(project: &Project, library: &Library) -> Result<Plan, ProjectErro
     let refused = |reason: String| ProjectError::Manifest { path: path.to_owned(), reason };
     let mut manifest: DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| refused(error.to_string()))?;
+    let workspace = workspace_of(&project.root, &manifest);
     for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
         let Some(section) = manifest.get_mut(section).and_then(Item::as_table_like_mut) else {
             continue;
         };
         for (name, folder) in OURS {
+            if section.get(name).and_then(|it| it.get("workspace")?.as_bool()) == Some(true) {
+                let (path, dependency) = (path.to_owned(), (*name).to_owned());
+                return Err(ProjectError::Inherited { path, dependency, workspace });
+            }
             take_from(section, name, library, folder).map_err(&refused)?;
         }
         for (name, version) in COMPANIONS {
@@ -46,6 +52,20 @@ pub fn upgrade(project: &Project, library: &Library) -> Result<Plan, ProjectErro
     }
     draft.write(path, manifest.to_string())?;
     Ok(draft.into_plan(|_| None))
+}
+
+/// The manifest of the workspace that a package is in, as Cargo finds it.
+fn workspace_of(root: &Path, manifest: &DocumentMut) -> PathBuf {
+    if let Some(folder) = manifest.get("package").and_then(|it| it.get("workspace")?.as_str()) {
+        return root.join(folder).join(MANIFEST);
+    }
+    let has_members = |path: &PathBuf| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.parse::<DocumentMut>().is_ok_and(|manifest| manifest.contains_key("workspace"))
+    };
+    let manifests = root.ancestors().map(|folder| folder.join(MANIFEST));
+    // Where there is none, Cargo says so of the package's own.
+    manifests.into_iter().find(has_members).unwrap_or_else(|| root.join(MANIFEST))
 }
 
 /// Where a dependency comes from changes; its features stay.

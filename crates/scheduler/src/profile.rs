@@ -13,16 +13,16 @@ use crate::config::{self, ConfigError, invalid};
 use crate::plugin::{Plugin, Point};
 use crate::plugins::{
     BalancedAllocation, DefaultBinder, DefaultPreemption, DynamicResources, ImageLocality,
-    InterPodAffinity, NodeAffinity, NodeName, NodePorts, NodeResourcesFit, NodeUnschedulable,
-    PodTopologySpread, PrioritySort, SchedulingGates, TaintToleration, VolumeBinding, VolumeLimits,
-    VolumeRestrictions, VolumeZone,
+    InterPodAffinity, NodeAffinity, NodeDeclaredFeatures, NodeName, NodePorts, NodeResourcesFit,
+    NodeUnschedulable, PodTopologySpread, PrioritySort, SchedulingGates, TaintToleration,
+    VolumeBinding, VolumeLimits, VolumeRestrictions, VolumeZone,
 };
 
 /// Stands for all plugins that are there by default.
 const ALL: &str = "*";
 
 /// The plugins that every profile has unless it says otherwise, and how much they count.
-const DEFAULTS: [(&str, Option<i64>); 19] = [
+const DEFAULTS: [(&str, Option<i64>); 20] = [
     (SchedulingGates::NAME, None),
     (PrioritySort::NAME, None),
     (NodeUnschedulable::NAME, None),
@@ -42,6 +42,7 @@ const DEFAULTS: [(&str, Option<i64>); 19] = [
     (BalancedAllocation::NAME, Some(1)),
     (ImageLocality::NAME, Some(1)),
     (DefaultBinder::NAME, None),
+    (NodeDeclaredFeatures::NAME, None),
 ];
 
 /// Plugins, by where they have a say.

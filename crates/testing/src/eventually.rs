@@ -21,7 +21,7 @@ impl Cluster {
     ///
     /// # Panics
     /// If it is not so within a minute: with the object as it is then, the events about it, and what
-    /// the controllers did last of the operators that the test [runs](Cluster::run).
+    /// the controllers did last of the operators that the test [runs](Cluster::run), with it first.
     pub async fn eventually<K>(
         &self,
         namespace: Option<&str>,
@@ -60,7 +60,7 @@ impl Cluster {
         match tokio::time::timeout(WAIT_MAX, reached).await {
             Ok(object) => object,
             Err(_) => {
-                let (events, reconciles) = (self.events(&key).await, self.operators().report());
+                let (events, reconciles) = (self.events(&key).await, self.operators().report(&key));
                 let object = informer.get(&key);
                 panic!(
                     "{key} is not so after {WAIT_MAX:?}. It is {object:#?}\n{events}{reconciles}"

@@ -14,7 +14,7 @@ use kube::core::{ApiResource, GroupVersionKind, TypeMeta};
 use kube::{Client, Resource as _};
 use kubewright::manifest::{Manifest, Names, Package, Part};
 use kubewright::webhook::Registration;
-use kubewright::{Operator, webhook};
+use kubewright::{ObjectKey, Operator, webhook};
 use kubewright_apimachinery::patch::merge;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
@@ -32,7 +32,7 @@ pub struct Running {
     called: Option<Called>,
 }
 
-/// How much is told of each controller.
+/// How much is told of each controller: about the key that is asked for, and about others.
 const TOLD_MAX: usize = 8;
 
 /// The operators that run in a cluster, for those who wonder what they did.
@@ -200,25 +200,30 @@ impl Operators {
         operator
     }
 
-    /// What their controllers did last, a line for each reconcile, the last one first.
-    pub(crate) fn report(&self) -> String {
-        let mut told = String::new();
+    /// What their controllers did last, a line for each reconcile: first what they did about a key,
+    /// each time the last one first.
+    pub(crate) fn report(&self, key: &ObjectKey) -> String {
+        let (mut told, mut others) = (String::new(), String::new());
         for operator in self.all().iter().filter_map(Weak::upgrade) {
             for controller in operator.report().as_array().into_iter().flatten() {
                 let recent = controller["recent"].as_array().into_iter().flatten();
-                for it in recent.take(TOLD_MAX) {
-                    let part = |name: &str| it[name].as_str().unwrap_or_default().to_owned();
-                    told += &format!(
-                        "{} reconciled {}: {} (because of {})\n",
-                        controller["name"].as_str().unwrap_or_default(),
-                        part("key"),
-                        part("ended"),
-                        part("causes"),
-                    );
+                let (about, rest): (Vec<&Value>, Vec<&Value>) =
+                    recent.partition(|it| it["key"] == key.as_str());
+                for (lines, recent) in [(&mut told, about), (&mut others, rest)] {
+                    for it in recent.into_iter().take(TOLD_MAX) {
+                        let part = |name: &str| it[name].as_str().unwrap_or_default().to_owned();
+                        *lines += &format!(
+                            "{} reconciled {}: {} (because of {})\n",
+                            controller["name"].as_str().unwrap_or_default(),
+                            part("key"),
+                            part("ended"),
+                            part("causes"),
+                        );
+                    }
                 }
             }
         }
-        told
+        told + &others
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Weak<Operator>>> {

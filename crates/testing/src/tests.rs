@@ -1,7 +1,9 @@
 //! The library's parts on a real server: they may not know it, so their tests are here.
 
 mod certificates;
+mod context;
 mod controllers;
+mod declared;
 mod election;
 mod golang;
 mod informers;
@@ -13,6 +15,7 @@ mod replicas;
 mod scheduler;
 mod serving;
 mod shards;
+mod traces;
 mod webhooks;
 mod workloads;
 

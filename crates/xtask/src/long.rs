@@ -47,6 +47,20 @@ const PACKAGES: &str = "GOBIN=$PWD/target/tools go install helm.sh/helm/v4/cmd/h
         cargo test --workspace --test it -- helm:: package:: registry:: bundle::";
 const FUZZ_TARGETS: &str = "fuzz/fuzz_targets";
 const FUZZ_SECONDS: u32 = 60;
+/// As docs/releasing.md says: static, by musl if Rust has it, and installed as by its readers.
+const RELEASE: &str = "target=$(uname -m)-unknown-linux-musl
+    if ! [ -d \"$(rustc --print target-libdir --target $target)\" ]; then
+        target=$(uname -m)-unknown-linux-gnu
+        export RUSTFLAGS='-C target-feature=+crt-static'
+    fi
+    cargo build --release --target $target -p kubewright-cli
+    unset RUSTFLAGS
+    bin=${CARGO_TARGET_DIR:-$PWD/target}/$target/release/kubewright
+    headers=$(readelf --wide --program-headers --dynamic $bin)
+    case $headers in *INTERP* | *NEEDED*) echo \"$bin needs others\"; exit 1 ;; esac
+    $bin --version
+    cargo install --locked --force --path crates/cli --root target/installed
+    target/installed/bin/kubewright --version";
 /// An input that takes longer is a finding.
 const FUZZ_INPUT_SECONDS: u32 = 10;
 /// What `cargo fuzz` would pass, so that nobody needs to install it.
@@ -108,7 +122,7 @@ fn lanes() -> Result<Vec<Lane>> {
             ..lane(
                 "replicas",
                 "of replicas that are killed, cut off and stopped, only the one that may writes",
-                "cargo test --package kubewright-testing whatever_becomes_of",
+                "cargo test --workspace --lib whatever_becomes_of",
             )
         },
         Lane {
@@ -116,7 +130,7 @@ fn lanes() -> Result<Vec<Lane>> {
             ..lane(
                 "objects",
                 "ten thousand objects are reconciled at their last version, whatever watches do",
-                "cargo test --package kubewright-testing whatever_watches_do",
+                "cargo test --workspace --lib whatever_watches_do",
             )
         },
         Lane {
@@ -201,7 +215,7 @@ fn lanes() -> Result<Vec<Lane>> {
         ..lane(
             "imports",
             "types of well-known kinds compile, and keep an object with every field",
-            "cargo test --package kubewright-project --test it well_known_kinds",
+            "cargo test --workspace --test it well_known_kinds",
         )
     });
     lanes.push(lane(
@@ -209,6 +223,10 @@ fn lanes() -> Result<Vec<Lane>> {
         "every crate that is for others can be published, and builds from what would be",
         "cargo publish --workspace --dry-run --allow-dirty",
     ));
+    lanes.push(Lane {
+        command: ["sh", "-ec", RELEASE].map(str::to_owned).into(),
+        ..lane("release", "the command is one static program, and can be installed", "")
+    });
     // Build scripts and macros are left uninstrumented only when a target is named.
     let host = said_by(&["rustc", "+nightly", "--print", "host-tuple"])?;
     lanes.extend(fuzz_targets()?.into_iter().map(|target| Lane {

@@ -24,4 +24,5 @@ pub fn operator() -> Operator {
         .kind::<At>()
         .controller(Controller::new("at", Clockwork).owns::<Pod>().at_once(4))
         .webhook(Webhook::validating(judge::judge))
+        .samples(SAMPLE)
 }

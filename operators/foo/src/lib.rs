@@ -23,4 +23,5 @@ pub fn operator() -> Operator {
     Operator::new("foo")
         .definition(definition())
         .controller(Controller::new("foo", Keeper).owns::<Deployment>().at_once(2))
+        .samples(SAMPLE)
 }

@@ -21,6 +21,7 @@ use tonic::transport::{Channel, Endpoint, Uri};
 use tonic::{Code, Request, Status};
 use tracing::info;
 
+use crate::SAMPLES;
 use crate::pet::v1alpha1::Pet;
 use crate::pet::{PetType, conversion, definition};
 use crate::proto::pet_store_client::PetStoreClient;
@@ -45,7 +46,11 @@ pub fn operator(store: Uri) -> Operator {
         .finalizer(FINALIZER)
         .resync(RESYNC)
         .at_once(AT_ONCE);
-    Operator::new(NAME).controller(controller).definition(definition()).converting(conversion())
+    let operator = Operator::new(NAME)
+        .controller(controller)
+        .definition(definition())
+        .converting(conversion());
+    SAMPLES.iter().fold(operator, |operator, sample| operator.samples(sample))
 }
 
 /// What brings the operator into a cluster, beside a store at an address.

@@ -27,6 +27,9 @@ pub const INJECT: &str = "podpolicy.example.com/inject";
 /// Pods of namespaces with this label, set to `enabled`, are judged.
 pub const ENFORCE: &str = "podpolicy.example.com/enforce";
 
+/// What to try it with, as YAML.
+pub const SAMPLE: &str = include_str!("../samples/guarded.yaml");
+
 const ENABLED: &str = "enabled";
 const DISABLED: &str = "disabled";
 
@@ -54,6 +57,7 @@ pub fn operator(policy: &Policy) -> Operator {
         .webhook(judging_additions(allowed))
         // Every replica answers.
         .without_leader()
+        .samples(SAMPLE)
 }
 
 /// What brings it into a cluster.

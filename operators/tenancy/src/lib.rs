@@ -62,6 +62,7 @@ pub fn operator(services: &Services) -> Operator {
         .controller(controller)
         .webhook(Webhook::defaulting(judge::complete))
         .webhook(Webhook::validating(Judge::new(services)))
+        .samples(SAMPLE)
 }
 
 /// What brings the operator into a cluster, with the services that are configured.

@@ -29,5 +29,5 @@ pub fn operator() -> Operator {
         .owns::<Service>()
         .owns::<Ingress>()
         .at_once(4);
-    Operator::new("webapp").kind::<WebApp>().controller(controller)
+    Operator::new("webapp").kind::<WebApp>().controller(controller).samples(SAMPLE)
 }

@@ -37,4 +37,5 @@ pub fn operator() -> Operator {
         .kind::<Wordpress>()
         .controller(controller)
         .webhook(Webhook::validating(judge::judge))
+        .samples(SAMPLE)
 }

@@ -109,7 +109,7 @@ impl Decoder {
                 self.report_unknown(&name);
                 continue;
             };
-            let field = ty.members[member].get();
+            let field = ty.members[member];
             let frame = Frame { outer, ty, member };
             let base = self.enter(&name);
             let target = Target { ty: &field.ty, go: field.go.trim_start_matches('*') };

@@ -5,9 +5,9 @@
 //! cannot be read is a bug.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
-use super::{Field, FieldId, Kind, Patch, SchemaOr, Topology, Ty, Type, TypeId};
+use super::{Field, Kind, Patch, SchemaOr, Topology, Ty, Type, TypeId};
 
 pub(super) static TABLE: LazyLock<Table> =
     LazyLock::new(|| Table::parse(include_str!("../../data/types.txt")));
@@ -42,7 +42,7 @@ const META: &str = "k8s.io/apimachinery/pkg/apis/meta/v1.";
 
 #[derive(Debug)]
 pub(super) struct Table {
-    pub(super) types: Vec<Type>,
+    rows: Vec<Row>,
     kinds: Vec<Kind>,
     index: HashMap<(&'static str, &'static str, &'static str), usize>,
     /// The groups and versions of all kinds.
@@ -58,27 +58,50 @@ enum Named {
     Alias(&'static str),
 }
 
+/// A struct, whose fields are read when somebody asks for them: most servers never see most kinds.
+#[derive(Debug)]
+struct Row {
+    name: &'static str,
+    atomic: bool,
+    /// The lines of its fields.
+    lines: &'static str,
+    read: OnceLock<Type>,
+}
+
 impl Table {
     fn parse(text: &'static str) -> Self {
-        let names = names(text);
-        let mut types: Vec<Type> = Vec::with_capacity(names.len());
-        let mut kinds = Vec::new();
-        let mut index = HashMap::new();
-        for line in text.lines() {
-            if let Some(field) = line.strip_prefix('\t') {
-                let row = types.last_mut().expect("fields follow their struct");
-                row.fields.push(parse_field(field, &names));
+        let mut names = HashMap::new();
+        let mut rows = Vec::new();
+        let mut kind_lines = Vec::new();
+        let mut rest = text;
+        while let Some((line, after)) = rest.split_once('\n') {
+            rest = after;
+            if let Some(line) = line.strip_prefix("kind ") {
+                kind_lines.push(line);
             } else if let Some(declaration) = line.strip_prefix("type ") {
-                types.extend(parse_struct(declaration));
-            } else if let Some(line) = line.strip_prefix("kind ") {
-                let kind = parse_kind(line, &names);
-                index.insert((kind.group, kind.version, kind.kind), kinds.len());
-                kinds.push(kind);
+                let (name, of) = declaration.split_once(' ').expect("a type has a name");
+                let Some(facts) = of.strip_prefix("struct") else {
+                    names.insert(name, Named::Alias(of));
+                    continue;
+                };
+                let lines;
+                (lines, rest) = after.split_at(fields_end(after));
+                names.insert(name, Named::Struct(TypeId(rows.len() as u32)));
+                let (atomic, read) = (facts == " atomic", OnceLock::new());
+                rows.push(Row { name, atomic, lines, read });
             }
         }
-        link(&mut types);
+        let kinds: Vec<Kind> = kind_lines.iter().map(|line| parse_kind(line, &names)).collect();
+        let name = |kind: &Kind| (kind.group, kind.version, kind.kind);
+        let index = kinds.iter().enumerate().map(|(at, kind)| (name(kind), at)).collect();
         let versions = kinds.iter().map(|kind| (kind.group, kind.version)).collect();
-        Self { types, kinds, index, versions, names }
+        Self { rows, kinds, index, versions, names }
+    }
+
+    /// The struct of this number.
+    pub(super) fn get(&'static self, TypeId(number): TypeId) -> &'static Type {
+        let row = &self.rows[number as usize];
+        row.read.get_or_init(|| row.parse(&self.names))
     }
 
     /// What a named Go type that is no struct stands for.
@@ -90,20 +113,48 @@ impl Table {
     }
 }
 
-/// The declared names. Structs are numbered as they come.
-fn names(text: &'static str) -> HashMap<&'static str, Named> {
-    let mut structs = 0..;
-    text.lines()
-        .filter_map(|line| line.strip_prefix("type ")?.split_once(' '))
-        .map(|(name, of)| {
-            let named = if of.starts_with("struct") {
-                Named::Struct(TypeId(structs.next().expect("there are few structs")))
-            } else {
-                Named::Alias(of)
-            };
-            (name, named)
-        })
-        .collect()
+/// Where the lines of fields end that a text begins with.
+fn fields_end(text: &str) -> usize {
+    let is_field = |line: &&str| line.starts_with('\t');
+    text.split_inclusive('\n').take_while(is_field).map(str::len).sum()
+}
+
+impl Row {
+    fn parse(&self, names: &HashMap<&'static str, Named>) -> Type {
+        let mut fields: Vec<Field> =
+            self.lines.lines().map(|line| parse_field(&line[1..], names)).collect();
+        let mut member = 0;
+        for field in &mut fields {
+            field.member = member;
+            member += field.inlined().map_or(1, |inner| inner.members.len() as u32);
+        }
+        // The table lives as long as the program.
+        let fields: &'static [Field] = fields.leak();
+        let mut members = Vec::with_capacity(member as usize);
+        for field in fields {
+            match field.inlined() {
+                Some(inner) => members.extend(&*inner.members),
+                None => members.push(field),
+            }
+        }
+        let mut by_name: Box<[(&str, u32)]> =
+            members.iter().enumerate().map(|(at, field)| (field.json, at as u32)).collect();
+        by_name.sort_unstable();
+        let mut by_number: Box<[(u32, u32)]> = fields
+            .iter()
+            .enumerate()
+            .filter_map(|(at, field)| Some((field.proto?, at as u32)))
+            .collect();
+        by_number.sort_unstable();
+        Type {
+            name: self.name,
+            fields,
+            atomic: self.atomic,
+            members: members.into(),
+            by_name,
+            by_number,
+        }
+    }
 }
 
 fn parse_kind(line: &'static str, names: &HashMap<&'static str, Named>) -> Kind {
@@ -119,19 +170,6 @@ fn parse_kind(line: &'static str, names: &HashMap<&'static str, Named>) -> Kind 
 
 pub(super) fn split_api_version(api_version: &str) -> (&str, &str) {
     api_version.split_once('/').unwrap_or(("", api_version))
-}
-
-fn parse_struct(declaration: &'static str) -> Option<Type> {
-    let (name, of) = declaration.split_once(' ').expect("a type has a name");
-    let facts = of.strip_prefix("struct")?;
-    Some(Type {
-        name,
-        fields: Vec::new(),
-        atomic: facts == " atomic",
-        members: Vec::new(),
-        names: Vec::new(),
-        numbers: Vec::new(),
-    })
 }
 
 fn parse_field(line: &'static str, names: &HashMap<&'static str, Named>) -> Field {
@@ -250,44 +288,4 @@ fn parse_special(go: &'static str, names: &HashMap<&'static str, Named>) -> Ty {
         "JSONSchemaPropsOrStringArray" => or(SchemaOr::Strings),
         _ => panic!("unknown type {go}"),
     }
-}
-
-/// Fills in the lists by which fields are found.
-fn link(types: &mut [Type]) {
-    for row in 0..types.len() {
-        let mut members = Vec::new();
-        let mut starts = Vec::new();
-        for position in 0..types[row].fields.len() {
-            starts.push(members.len() as u32);
-            collect_members(types, FieldId(TypeId(row as u32), position as u32), &mut members);
-        }
-        let mut names: Vec<u32> = (0..members.len() as u32).collect();
-        names.sort_by_key(|&name| field(types, members[name as usize]).json);
-        let row = &mut types[row];
-        for (field, start) in row.fields.iter_mut().zip(starts) {
-            field.member = start;
-        }
-        let number = |&position: &u32| row.fields[position as usize].proto;
-        let mut numbers: Vec<u32> = (0..row.fields.len() as u32).collect();
-        numbers.retain(|position| number(position).is_some());
-        numbers.sort_by_key(number);
-        row.members = members;
-        row.names = names;
-        row.numbers = numbers;
-    }
-}
-
-fn collect_members(types: &[Type], id: FieldId, members: &mut Vec<FieldId>) {
-    match field(types, id) {
-        Field { inline: true, ty: Ty::Struct(inner), .. } => {
-            for position in 0..types[inner.0 as usize].fields.len() {
-                collect_members(types, FieldId(*inner, position as u32), members);
-            }
-        }
-        _ => members.push(id),
-    }
-}
-
-fn field(types: &[Type], FieldId(row, position): FieldId) -> &Field {
-    &types[row.0 as usize].fields[position as usize]
 }

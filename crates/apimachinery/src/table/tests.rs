@@ -198,7 +198,7 @@ fn every_type() -> impl Iterator<Item = &'static crate::builtin::Type> {
                 break ty;
             }
         };
-        for field in &ty.fields {
+        for field in ty.fields {
             let mut inner = &field.ty;
             while let Ty::List(item) | Ty::Map(item) = inner {
                 inner = item;

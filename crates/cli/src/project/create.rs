@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use clap::{Subcommand, ValueEnum};
 use kubewright_project::scaffold::{self, Hooks, Init, Library, License, NewApi, OldApi};
-use kubewright_project::upgrade;
+use kubewright_project::{Plan, Project, upgrade};
 
 use super::{How, Which, ask};
 
@@ -86,7 +86,7 @@ pub(crate) enum Create {
 
 #[derive(Subcommand)]
 pub(crate) enum Delete {
-    /// Take away a version of a kind; with the last one its controller goes, too.
+    /// Take away a version of a kind, its controller, or both.
     Api(DeleteApi),
     /// Take away webhooks of a kind.
     Webhook(DeleteWebhook),
@@ -106,8 +106,9 @@ struct Subject {
     kind: String,
 }
 
+/// A version of a kind, and what of it is meant.
 #[derive(clap::Args)]
-pub(crate) struct CreateApi {
+struct ApiArgs {
     #[command(flatten)]
     subject: Subject,
     /// What the API calls several of them; without it, what follows from the kind.
@@ -116,12 +117,18 @@ pub(crate) struct CreateApi {
     /// Its objects are in no namespace.
     #[arg(long)]
     cluster_scoped: bool,
-    /// Define the kind.
+    /// The definition of the kind.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     resource: Option<bool>,
-    /// Add a controller.
+    /// Its controller.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     controller: Option<bool>,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct CreateApi {
+    #[command(flatten)]
+    api: ApiArgs,
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
@@ -157,9 +164,10 @@ pub(crate) struct CreateWebhook {
 }
 
 #[derive(clap::Args)]
+#[command(after_help = "Without --resource and --controller it is both.")]
 pub(crate) struct DeleteApi {
     #[command(flatten)]
-    subject: Subject,
+    api: ApiArgs,
     /// Also what was changed since it was created.
     #[arg(long)]
     force: bool,
@@ -230,14 +238,17 @@ pub(crate) fn create(args: &Create) -> Result<ExitCode> {
     match args {
         Create::Api(args) => {
             let project = args.which.open_for(&args.how)?;
-            let Subject { group, version, kind } = &args.subject;
-            let (resource, controller) = wanted_parts(args)?;
+            let Subject { group, version, kind } = &args.api.subject;
+            let (resource, controller) = match args.api.parts() {
+                Some(parts) => parts,
+                None => ask_for_parts(kind)?,
+            };
             let wanted = NewApi {
                 group: group.clone(),
                 version: version.clone(),
                 kind: kind.clone(),
-                plural: args.plural.clone(),
-                namespaced: !args.cluster_scoped,
+                plural: args.api.plural.clone(),
+                namespaced: !args.api.cluster_scoped,
                 resource,
                 controller,
             };
@@ -256,18 +267,38 @@ pub(crate) fn delete(args: &Delete) -> Result<ExitCode> {
     match args {
         Delete::Api(args) => {
             let project = args.which.open_for(&args.how)?;
-            let Subject { group, version, kind } = &args.subject;
-            let (group, version, kind) = (group.clone(), version.clone(), kind.clone());
-            let unwanted = OldApi { group, version, kind, force: args.force };
+            let Subject { group, version, kind } = &args.api.subject;
+            let (resource, controller) = args.api.parts().unwrap_or((true, true));
+            let unwanted = OldApi {
+                group: group.clone(),
+                version: version.clone(),
+                kind: kind.clone(),
+                plural: args.api.plural.clone(),
+                cluster_scoped: args.api.cluster_scoped,
+                resource,
+                controller,
+                force: args.force,
+            };
             let plan = scaffold::delete_api(&project, &unwanted)?;
-            args.how.carry_out(&project.root, &plan)
+            taken_away(&args.how, &project, &plan)
         }
         Delete::Webhook(args) => {
             let project = args.which.open_for(&args.how)?;
             let plan = scaffold::delete_webhook(&project, &args.hooks.hooks(), args.force)?;
-            args.how.carry_out(&project.root, &plan)
+            taken_away(&args.how, &project, &plan)
         }
     }
+}
+
+/// Carries out a plan that takes away. Where there is nothing to be taken, whoever has misspelt a
+/// name sees which there are.
+fn taken_away(how: &How, project: &Project, plan: &Plan) -> Result<ExitCode> {
+    if plan.is_empty() {
+        let kinds: Vec<String> = project.apis()?.iter().map(ToString::to_string).collect();
+        let kinds = if kinds.is_empty() { "none".to_owned() } else { kinds.join("; ") };
+        eprintln!("kinds of this project: {kinds}");
+    }
+    how.carry_out(&project.root, plan)
 }
 
 pub(crate) fn change_library(args: &UpgradeArgs) -> Result<ExitCode> {
@@ -277,12 +308,8 @@ pub(crate) fn change_library(args: &UpgradeArgs) -> Result<ExitCode> {
     args.how.carry_out(&project.root, &plan)
 }
 
-/// What is to be created; a person is asked who has said nothing.
-fn wanted_parts(args: &CreateApi) -> Result<(bool, bool)> {
-    if args.resource.is_some() || args.controller.is_some() {
-        return Ok((args.resource.unwrap_or(false), args.controller.unwrap_or(false)));
-    }
-    let kind = &args.subject.kind;
+/// What is to be created, as a person says who has said nothing yet.
+fn ask_for_parts(kind: &str) -> Result<(bool, bool)> {
     let resource = ask(&format!("Define the kind {kind} here?"))?;
     let controller = match resource {
         Some(_) => ask(&format!("Add a controller for {kind}?"))?,
@@ -291,6 +318,14 @@ fn wanted_parts(args: &CreateApi) -> Result<(bool, bool)> {
     match (resource, controller) {
         (Some(resource), Some(controller)) => Ok((resource, controller)),
         _ => bail!("say what to create: --resource, --controller, or both"),
+    }
+}
+
+impl ApiArgs {
+    /// Whether the definition is meant, and whether the controller is; none if nobody says.
+    fn parts(&self) -> Option<(bool, bool)> {
+        let is_said = self.resource.is_some() || self.controller.is_some();
+        is_said.then(|| (self.resource.unwrap_or(false), self.controller.unwrap_or(false)))
     }
 }
 

@@ -1,27 +1,32 @@
 //! `dev`: builds and runs an operator again after every change of its sources, beside a cluster
 //! that stays. Webhooks are called in the operator's process, which the library sees to.
 
+mod report;
 mod screen;
 mod state;
 #[cfg(test)]
 mod tests;
 
 use std::io::IsTerminal as _;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use kubewright_cluster::Signals;
 use kubewright_cluster::run::run_while;
 use kubewright_project::Project;
 use notify::{RecursiveMode, Watcher as _};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::report::Report;
 use self::screen::Screen;
 use self::state::{Event, State, Step};
 use super::Which;
@@ -51,6 +56,8 @@ pub(crate) struct DevArgs {
 const SETTLING: Duration = Duration::from_millis(150);
 /// How long an operator may take to stop before it is killed.
 const STOP_MAX: Duration = Duration::from_secs(10);
+/// How often the operator is asked how it is doing, and how long it may take to say so.
+const ASKING: Duration = Duration::from_secs(1);
 /// So many lines wait to be shown; whoever writes more waits, too.
 const EVENTS_MAX: usize = 256;
 
@@ -60,48 +67,67 @@ pub(crate) fn dev(args: &DevArgs) -> Result<ExitCode> {
     if !args.namespace.is_empty() {
         arguments.insert(0, format!("--namespace={}", args.namespace.join(",")));
     }
+    let metrics = metrics(&arguments)?;
+    if let Some(address) = metrics {
+        let flags = [format!("--metrics-bind-address={address}"), "--metrics-secure=false".into()];
+        arguments.splice(0..0, flags);
+    }
     let is_screen = !args.plain && std::io::stdout().is_terminal();
     up::log_at("error");
     up::keep_pages_small();
     let runtime = runtime()?;
     if let Some(path) = &args.kubeconfig {
         let kubeconfig = std::path::absolute(path).context("find the kubeconfig")?;
-        let screen = Screen::new(is_screen, &project.name, &kubeconfig);
-        let mut stage = Stage { project, kubeconfig, arguments, screen };
+        let screen = Screen::new(is_screen, &project.name, &kubeconfig, metrics);
+        let mut stage = Stage { project, kubeconfig, arguments, metrics, screen };
         let stop = CancellationToken::new();
         return runtime.block_on(async {
+            let mut signals = Signals::new()?;
             let mut developed = std::pin::pin!(stage.develop(&stop));
             tokio::select! {
                 developed = &mut developed => developed?,
-                heard = tokio::signal::ctrl_c() => {
+                () = signals.stop() => {
                     stop.cancel();
                     developed.await?;
-                    heard.context("listen for Ctrl-C")?;
                 }
             }
             Ok(ExitCode::SUCCESS)
         });
     }
     let (options, kubeconfig) = beside(&project)?;
-    let screen = Screen::new(is_screen, &project.name, &kubeconfig);
-    let mut stage = Stage { project, kubeconfig, arguments, screen };
+    let screen = Screen::new(is_screen, &project.name, &kubeconfig, metrics);
+    let mut stage = Stage { project, kubeconfig, arguments, metrics, screen };
     // Its end is the cluster's, to which nobody has to say good-bye.
     let never = CancellationToken::new();
     let developed = runtime.block_on(run_while(options, async |_| stage.develop(&never).await))?;
     developed.unwrap_or(Ok(())).map(|()| ExitCode::SUCCESS)
 }
 
+/// Where on this machine, and only there, the operator has its pages, so that it can be asked how it
+/// is doing; none if its author says something about them.
+fn metrics(arguments: &[String]) -> Result<Option<SocketAddr>> {
+    let is_said = arguments.iter().any(|it| it.starts_with("--metrics-"))
+        || std::env::var_os("KUBEWRIGHT_METRICS_BIND_ADDRESS").is_some();
+    if is_said {
+        return Ok(None);
+    }
+    // It is free until somebody else takes it, and the operator says so then.
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+    Ok(Some(free.context("find a port for metrics")?))
+}
+
 struct Stage {
     project: Project,
     kubeconfig: PathBuf,
     arguments: Vec<String>,
+    metrics: Option<SocketAddr>,
     screen: Screen,
 }
 
 /// An operator that runs.
 struct Running {
     child: Child,
-    /// What reads its output.
+    /// What reads its output, and asks how it is doing.
     readers: JoinSet<()>,
 }
 
@@ -109,7 +135,8 @@ impl Stage {
     /// Builds and runs until `stop`; then what is under way ends.
     async fn develop(&mut self, stop: &CancellationToken) -> Result<()> {
         let (events, mut inbox) = mpsc::channel(EVENTS_MAX);
-        let _watcher = watch(&self.project.root, events.clone())?;
+        let changes = Arc::new(Notify::new());
+        let _watcher = watch(&self.project.root, Arc::clone(&changes))?;
         let mut state = State::default();
         let mut builds = JoinSet::new();
         let mut running: Option<Running> = None;
@@ -127,7 +154,7 @@ impl Stage {
                 }
                 Step::Restart(program) => {
                     if let Some(former) = running.take() {
-                        former.stop().await;
+                        self.end(former, &mut inbox).await;
                     }
                     match self.start(&program, &events).await {
                         Ok(started) => running = Some(started),
@@ -144,6 +171,7 @@ impl Stage {
                 }
             };
             step = tokio::select! {
+                () = changes.notified() => state.next(Event::Changed),
                 Some(event) = inbox.recv() => {
                     if let Event::Line { from, text } = &event {
                         self.screen.line(from, text);
@@ -152,7 +180,7 @@ impl Stage {
                 }
                 () = stop.cancelled() => {
                     if let Some(running) = running.take() {
-                        running.stop().await;
+                        self.end(running, &mut inbox).await;
                     }
                     return Ok(());
                 }
@@ -162,6 +190,22 @@ impl Stage {
                     state.next(Event::Ended(status))
                 }
             };
+        }
+    }
+
+    /// Has an operator stop, and shows what it says until then: it cannot stop while it waits to be
+    /// heard.
+    async fn end(&mut self, running: Running, inbox: &mut mpsc::Receiver<Event>) {
+        let mut stopped = std::pin::pin!(running.stop());
+        loop {
+            tokio::select! {
+                () = &mut stopped => return,
+                Some(event) = inbox.recv() => {
+                    if let Event::Line { from, text } = event {
+                        self.screen.line(from, &text);
+                    }
+                }
+            }
         }
     }
 
@@ -182,6 +226,9 @@ impl Stage {
         let errors = child.stderr.take().context("hear the operator")?;
         readers.spawn(read("operator", output, events.clone()));
         readers.spawn(read("operator", errors, events.clone()));
+        if let Some(address) = self.metrics.filter(|_| self.screen.is_screen()) {
+            readers.spawn(ask(address, events.clone()));
+        }
         Ok(Running { child, readers })
     }
 }
@@ -202,8 +249,9 @@ impl Running {
     }
 }
 
-/// Tells of changes of the sources, for as long as it is kept.
-fn watch(root: &Path, events: mpsc::Sender<Event>) -> Result<notify::RecommendedWatcher> {
+/// Tells of changes of the sources, for as long as it is kept. Several that nobody has heard of yet
+/// are one, and none has to wait behind what others say.
+fn watch(root: &Path, changes: Arc<Notify>) -> Result<notify::RecommendedWatcher> {
     // Some systems tell of paths as they really are.
     let root = root.canonicalize().with_context(|| format!("find {}", root.display()))?;
     let sources = root.clone();
@@ -214,8 +262,7 @@ fn watch(root: &Path, events: mpsc::Sender<Event>) -> Result<notify::Recommended
             event.need_rescan() || !event.kind.is_access() && is_ours()
         });
         if is_change {
-            // Where so much waits already, a change does too.
-            let _ = events.try_send(Event::Changed);
+            changes.notify_one();
         }
     };
     let mut watcher = notify::recommended_watcher(tell).context("watch the sources")?;
@@ -261,6 +308,17 @@ async fn build(project: &Project, events: &mpsc::Sender<Event>) -> Result<PathBu
     let status = child.wait().await.context("wait for cargo")?;
     anyhow::ensure!(status.success(), "it does not build");
     program.with_context(|| format!("find the binary {:?} of the package", project.name))
+}
+
+/// Asks an operator every so often how it is doing.
+async fn ask(address: SocketAddr, events: mpsc::Sender<Event>) {
+    loop {
+        tokio::time::sleep(ASKING).await;
+        let report = tokio::time::timeout(ASKING, Report::ask(address)).await;
+        if events.send(Event::Reported(report.unwrap_or_default())).await.is_err() {
+            return;
+        }
+    }
 }
 
 /// Passes lines on, each with where it comes from.

@@ -20,6 +20,8 @@ const MANAGER: &str = "kubewright";
 const DEFINITION: &str = "CustomResourceDefinition";
 /// Far longer than a server takes that will serve it at all.
 const SERVED_MAX: Duration = Duration::from_secs(60);
+/// Whoever waits longer is told what for.
+const UNTOLD_MAX: Duration = Duration::from_secs(1);
 
 /// What becomes of an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,7 +68,9 @@ pub(crate) async fn apply(client: &Client, object: &Value, force: bool) -> Resul
 async fn await_served(client: &Client, name: &str) -> Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let served = await_condition(definitions.clone(), name, conditions::is_crd_established());
-    if let Ok(served) = tokio::time::timeout(SERVED_MAX, served).await {
+    let served = tokio::time::timeout(SERVED_MAX, served);
+    let told = || eprintln!("waiting until {name} is served");
+    if let Ok(served) = told_of(served, told).await {
         served.with_context(|| format!("wait until {name} is served"))?;
         return Ok(());
     }
@@ -77,6 +81,16 @@ async fn await_served(client: &Client, name: &str) -> Result<()> {
         SERVED_MAX.as_secs(),
         state(there.as_ref())
     );
+}
+
+/// Waits, and tells of it once it takes long.
+async fn told_of<T>(work: impl Future<Output = T>, tell: impl FnOnce()) -> T {
+    let mut work = std::pin::pin!(work);
+    if let Ok(done) = tokio::time::timeout(UNTOLD_MAX, &mut work).await {
+        return done;
+    }
+    tell();
+    work.await
 }
 
 /// What a server says of a definition.

@@ -29,6 +29,13 @@ async fn the_program_passes_every_scenario_of_routing() {
 }
 
 #[tokio::test]
+async fn the_program_passes_every_scenario_of_entering_pods() {
+    let home = tempfile::tempdir().expect("a directory");
+    let args = ["--ephemeral", "--node", "process", "--ingress-port", "0"];
+    check(home.path(), &args, scenario::entering()).await;
+}
+
+#[tokio::test]
 async fn the_program_passes_every_scenario_on_etcd() {
     let Some(upstream) = Upstream::find() else { return };
     let home = tempfile::tempdir().expect("a directory");

@@ -61,9 +61,9 @@ impl Site {
     fn load_images(&self, to: &[&str]) {
         let archive = image::archive();
         let archive = archive.path().to_string_lossy();
-        let loaded = self.user.run(&[&["image", "load", &archive], to].concat());
-        let loaded = loaded.expect("images are loaded");
-        assert_eq!(loaded.lines().count(), 3, "{loaded}");
+        let load = ["image", "load", &archive, "--output", "json"];
+        let loaded = self.user.json(&[&load[..], to].concat());
+        assert_eq!(loaded["loaded"].as_array().map(Vec::len), Some(3), "{loaded}");
     }
 
     fn up(&self, socket: &str) {
@@ -398,6 +398,72 @@ fn memory_is_limited() {
     let pod = site.until_phase("greedy", "Failed");
     let ended = &pod["status"]["containerStatuses"][0]["state"]["terminated"];
     assert_eq!((&ended["exitCode"], &ended["reason"]), (&137.into(), &"OOMKilled".into()));
+}
+
+#[test]
+fn a_container_that_is_resized_has_other_limits() {
+    let Some(site) = Site::new() else { return };
+    site.apply(
+        "{apiVersion: v1, kind: Pod, metadata: {name: grows}, spec: {terminationGracePeriodSeconds: 0,
+           containers: [{name: c, image: 'busybox:1', command: [sleep, '100000'],
+             resources: {limits: {memory: 64Mi}}}]}}",
+    );
+    site.until_ready("grows");
+    // By either version of control groups.
+    let limit = "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes";
+    site.until_says("grows", limit, "67108864");
+    let more = "{\"spec\": {\"containers\": [{\"name\": \"c\", \"resources\": \
+                {\"requests\": {\"memory\": \"128Mi\"}, \"limits\": {\"memory\": \"128Mi\"}}}]}}";
+    site.kubectl(&["patch", "pod", "grows", "--subresource", "resize", "--patch", more]);
+    site.until_says("grows", limit, "134217728");
+    let given = |pod: &Value| pod["status"]["containerStatuses"][0]["resources"].clone();
+    let pod = site.until(&["pod", "grows"], |pod| given(pod)["limits"]["memory"] == "128Mi");
+    assert_eq!(pod["status"]["containerStatuses"][0]["restartCount"], 0);
+}
+
+#[test]
+fn the_node_shows_the_images_that_it_has() {
+    let Some(site) = Site::new() else { return };
+    let has_image = |nodes: &Value| {
+        let images = nodes["items"][0]["status"]["images"].as_array().cloned().unwrap_or_default();
+        let mut names =
+            images.iter().flat_map(|image| image["names"].as_array().into_iter().flatten());
+        names.any(|name| name == "docker.io/library/busybox:1")
+    };
+    site.until(&["nodes"], has_image);
+}
+
+/// It was stuck: its containers could not be started, and no other sandbox was made.
+#[test]
+fn a_pod_whose_sandbox_is_gone_begins_anew_in_another() {
+    let Some(site) = Site::new() else { return };
+    site.apply(
+        "{apiVersion: v1, kind: Pod, metadata: {name: lost}, spec: {terminationGracePeriodSeconds: 0,
+           containers: [{name: c, image: 'busybox:1',
+             command: [sh, -c, 'trap exit TERM; while :; do sleep 1; done']}]}}",
+    );
+    let before = site.until_ready("lost");
+    let uid = before["metadata"]["uid"].as_str().expect("a uid");
+    let ctr = |words: &[&str]| {
+        let mut ctr = Command::new("ctr");
+        let output =
+            ctr.args(["--address", &socket(), "--namespace", "k8s.io"]).args(words).output();
+        output.expect("ctr is there, as containerd is")
+    };
+    let filter = format!("labels.\"io.kubernetes.pod.uid\"=={uid}");
+    let is_sandbox = "labels.\"io.cri-containerd.kind\"==sandbox";
+    let sandbox = ctr(&["containers", "list", "--quiet", &format!("{filter},{is_sandbox}")]);
+    let sandbox = text(&sandbox.stdout).trim().to_owned();
+    let killed = ctr(&["tasks", "kill", "--signal", "SIGKILL", &sandbox]);
+    assert!(killed.status.success(), "{killed:?}");
+    site.kubectl(&["exec", "lost", "--", "kill", "1"]);
+    let is_again = |pod: &Value| {
+        let container = &pod["status"]["containerStatuses"][0];
+        container["ready"] == true && container["restartCount"].as_u64() > Some(0)
+    };
+    site.until(&["pod", "lost"], is_again);
+    let events = site.events("lost");
+    assert!(events.iter().any(|it| it == "SandboxChanged"), "{events:?}");
 }
 
 #[test]

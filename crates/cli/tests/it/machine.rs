@@ -105,10 +105,7 @@ impl Session {
 
     /// Starts a command that goes on, and gives the lines that it prints.
     fn begin(&self, args: &str) -> Going {
-        let mut command = self.command(args);
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("kubectl runs");
-        let lines = BufReader::new(child.stdout.take().expect("a pipe"));
-        Going { child, lines }
+        Going::start(&mut self.command(args))
     }
 
     fn pods(&self) -> Vec<String> {
@@ -124,6 +121,12 @@ struct Going {
 }
 
 impl Going {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("kubectl runs");
+        let lines = BufReader::new(child.stdout.take().expect("a pipe"));
+        Going { child, lines }
+    }
+
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.lines.read_line(&mut line).expect("a line");
@@ -199,6 +202,17 @@ fn deployments_are_made_reached_scaled_rolled_read_entered_drained_and_measured(
     assert!(answer.contains(&pods[0]), "{answer}");
     while !following.line().contains("/through-a-forwarded-port") {}
     drop((following, forwarding));
+
+    // Older clients speak SPDY without WebSockets around it.
+    let mut by_spdy = session.command(&format!("port-forward pod/{} :8080", pods[0]));
+    let by_spdy = by_spdy.env("KUBECTL_PORT_FORWARD_WEBSOCKETS", "false");
+    let mut by_spdy = Going::start(by_spdy);
+    let told = by_spdy.line();
+    let place = told.strip_prefix("Forwarding from ").and_then(|it| it.split(' ').next());
+    let place = place.unwrap_or_else(|| panic!("{told}"));
+    let answer = fetch(&format!("http://{place}/by-spdy")).expect("an answer");
+    assert!(answer.contains(&pods[0]), "{answer}");
+    drop(by_spdy);
 
     let hostname = session.run(&format!("exec {} -- printenv HOSTNAME", pods[0]));
     assert_eq!(hostname.trim(), pods[0]);

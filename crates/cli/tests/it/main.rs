@@ -200,6 +200,19 @@ fn a_cluster_comes_up_is_found_and_goes_down() {
     assert_eq!(user.json(&["clusters", "--output", "json"]), serde_json::json!([]));
 }
 
+/// A log in a file was full of what only terminals understand.
+#[test]
+fn colours_are_for_terminals() {
+    let user = User::new();
+    user.run(&["up", "--detach", "--port", "0", "--verbose"]).expect("up");
+    user.run(&["snapshot", "file"]).expect("written");
+    user.run(&["down"]).expect("down");
+    let log = user.home.path().join(".local/share/kubewright/kubewright/log");
+    let log = std::fs::read_to_string(log).expect("a log");
+    assert!(log.contains(" INFO "), "{log}");
+    assert!(!log.contains('\x1b'), "{log:?}");
+}
+
 #[test]
 fn an_ephemeral_cluster_leaves_nothing_behind() {
     let user = User::new();

@@ -6,12 +6,14 @@
 //! With `KUBEWRIGHT_TEST_EXISTING` set, projects also go to the cluster that the kubeconfig leads to.
 
 mod book;
+mod stand_in;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use kube::api::{Api, ApiResource, DynamicObject, PostParams};
 use kube::core::GroupVersionKind;
@@ -201,8 +203,39 @@ fn a_dry_run_shows_and_changes_nothing() {
     assert_eq!(told["changes"][0], json!({"change": "create", "path": "src/book/controller.rs"}));
     let twice = shop.run(&create);
     assert_eq!(twice, "nothing to change: it is so already\n");
-    shop.run(&[&["delete", "api"], &BOOK[..]].concat());
+    shop.run(&[&["delete", "api"], &BOOK[..], &["--controller"]].concat());
+    assert!(!shop.root().join("src/book/controller.rs").exists());
+    assert!(shop.root().join("src/book/v1.rs").exists());
+    let delete = [&["delete", "api"], &BOOK[..], &["--resource", "--controller"]].concat();
+    shop.run(&delete);
     assert_eq!(shop.tree(), before);
+    assert_eq!(shop.run(&delete), "nothing to change: it is so already\n");
+}
+
+/// Whoever says nothing on a terminal is asked, and what is no answer is asked again.
+#[test]
+fn a_person_is_asked_what_to_create() {
+    if !Command::new("script").arg("--version").output().is_ok_and(|it| it.status.success()) {
+        eprintln!("skipped: there is no `script` to make a terminal");
+        return;
+    }
+    let shop = Workshop::new("asked");
+    shop.init();
+    let create = [&[env!("CARGO_BIN_EXE_kubewright"), "create", "api"], &BOOK[..]].concat();
+    let mut terminal = shop.command("script", &["-qec", &create.join(" "), "/dev/null"]);
+    let terminal = terminal.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut terminal = terminal.spawn().expect("it runs");
+    // The terminal is there for as long as there may be input.
+    let mut input = terminal.stdin.take().expect("it is piped");
+    input.write_all(b"perhaps\ny\nno\n").expect("it is read");
+    let output = std::io::read_to_string(terminal.stdout.take().expect("it is piped"));
+    let said = output.expect("it prints text");
+    assert!(terminal.wait().expect("it ends").success(), "{said}");
+    drop(input);
+    assert_eq!(said.matches("Define the kind Book here? [y/n]").count(), 2, "{said}");
+    assert_eq!(said.matches("Add a controller for Book? [y/n]").count(), 1, "{said}");
+    assert!(shop.root().join("src/book/v1.rs").exists(), "{said}");
+    assert!(!shop.root().join("src/book/controller.rs").exists(), "{said}");
 }
 
 /// What was begun is finished, but neither by a dry run nor over what its author has written since.
@@ -446,6 +479,7 @@ fn a_change_of_a_source_starts_the_operator_again() {
     let shop = Workshop::new("kiosk");
     shop.init();
     shop.run(&[&["create", "api"], &BOOK[..], &["--resource", "--controller"]].concat());
+    shop.run(&[&["create", "webhook"], &BOOK[..], &["--validation"]].concat());
     let nowhere = ["--metrics-bind-address=0", "--health-probe-bind-address=0"];
     let args = [&["dev", "--plain", "--"], &nowhere[..]].concat();
     let mut dev = shop.command(env!("CARGO_BIN_EXE_kubewright"), &args);
@@ -467,15 +501,27 @@ fn a_change_of_a_source_starts_the_operator_again() {
     let kubeconfig = Path::new(kubeconfig);
     hear("dev      | running, started 1 times");
     hear("operator | ");
-    let made = on_books(kubeconfig, async |books| {
+    let book = |name: &str| {
         let book = json!({
             "apiVersion": "library.my.domain/v1",
             "kind": "Book",
-            "metadata": {"name": "first"},
+            "metadata": {"name": name},
             "spec": {"foo": "of the first operator"},
         });
-        let book = serde_json::from_value(book).expect("a book");
-        books.create(&PostParams::default(), &book).await.expect("created")
+        serde_json::from_value(book).expect("a book")
+    };
+    let made = on_books(kubeconfig, async |books| {
+        // The cluster asks the operator on this machine, as soon as it has been told where that is.
+        let (long, dry) =
+            (book(&"a".repeat(64)), PostParams { dry_run: true, ..Default::default() });
+        let refused = loop {
+            match books.create(&dry, &long).await {
+                Ok(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+                Err(refused) => break refused.to_string(),
+            }
+        };
+        assert!(refused.contains("must have no more than 63 characters"), "{refused}");
+        books.create(&PostParams::default(), &book("first")).await.expect("created")
     });
     let library = shop.root().join("src/lib.rs");
     let text = fs::read_to_string(&library).expect("a text");

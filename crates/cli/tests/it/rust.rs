@@ -10,6 +10,7 @@ mod node;
 mod observe;
 mod operate;
 mod pods;
+mod remote;
 
 use std::time::Duration;
 

@@ -125,6 +125,7 @@ pub async fn node(options: NodeOptions, ready: impl FnOnce(&Joined)) -> Result<(
             locals,
             runtime: Arc::clone(&runtime),
             server: server_here,
+            nodes: names.clone(),
             node: options.runtime.host_ports_of(&names),
             client: client.clone(),
             clock: clock.clone(),

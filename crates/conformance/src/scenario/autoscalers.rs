@@ -13,6 +13,7 @@ use crate::extension::{self, Extension};
 
 scenarios! { "autoscalers", alone:
     a_deployment_grows_with_what_its_pods_use [B1],
+    what_is_scaled_is_found_by_its_group_and_kind [B1],
 }
 
 const REGISTRATION: &str = "v1beta1.metrics.k8s.io";
@@ -72,15 +73,16 @@ async fn deploy(cx: &Context) -> Result<()> {
     Ok(())
 }
 
-/// An autoscaler that wants pods to use half of what they ask for.
-async fn scale(cx: &Context) -> Result<()> {
+/// An autoscaler that wants pods of a Deployment, as this version has it, to use half of what they
+/// ask for.
+async fn scale(cx: &Context, version: &str) -> Result<()> {
     let target = json!({ "type": "Utilization", "averageUtilization": 50 });
     let metric = json!({ "type": "Resource", "resource": { "name": "cpu", "target": target } });
     let autoscaler = json!({
         "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
         "metadata": { "name": "web" },
         "spec": {
-            "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "web" },
+            "scaleTargetRef": { "apiVersion": version, "kind": "Deployment", "name": "web" },
             "minReplicas": 1, "maxReplicas": 4, "metrics": [metric],
         },
     });
@@ -137,7 +139,7 @@ async fn grow(cx: &Context, known: &Known) -> Result<()> {
     deploy(cx).await?;
     let pod = age(cx).await?;
     known.lock().unwrap_or_else(PoisonError::into_inner).push(pod);
-    scale(cx).await?;
+    scale(cx, "apps/v1").await?;
     // Four times as much as it should: so there are four.
     let path = cx.apis("apps/v1", "deployments/web");
     cx.wait(&path, |it| it["spec"]["replicas"] == 4).await?;
@@ -156,4 +158,16 @@ async fn grow(cx: &Context, known: &Known) -> Result<()> {
     let message =
         "New size: 4; reason: cpu resource utilization (percentage of request) above target";
     same("message", &events["items"][0]["message"], json!(message))
+}
+
+async fn what_is_scaled_is_found_by_its_group_and_kind(cx: Context) -> Result<()> {
+    deploy(&cx).await?;
+    // A version that was served once.
+    scale(&cx, "apps/v1beta2").await?;
+    let path = cx.apis("autoscaling/v2", "horizontalpodautoscalers/web");
+    let is_found = |it: &Value| {
+        condition(it, "AbleToScale").is_some_and(|it| it["reason"] == "SucceededGetScale")
+    };
+    let found = cx.wait(&path, is_found).await?;
+    same("replicas", &found["status"]["currentReplicas"], json!(1))
 }

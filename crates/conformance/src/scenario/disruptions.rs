@@ -10,6 +10,7 @@ use crate::endpoint::Request;
 scenarios! { "disruptions":
     a_budget_counts_its_pods_and_is_spent [J4],
     a_budget_that_cannot_be_counted_allows_nothing [J4],
+    pods_that_are_not_ready_may_be_evicted_if_the_budget_says_so [J4],
 }
 
 /// The budget, once it is right.
@@ -35,6 +36,13 @@ fn app(name: &str) -> Value {
     pod
 }
 
+fn evict(cx: &Context, name: &str) -> Request {
+    let eviction = json!({
+        "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": name },
+    });
+    Request::post(cx.core(&format!("pods/{name}/eviction")), &eviction)
+}
+
 async fn a_budget_counts_its_pods_and_is_spent(cx: Context) -> Result<()> {
     cx.wait_for_account().await?;
     let node = Node::new(&cx, json!({})).await?;
@@ -50,19 +58,13 @@ async fn a_budget_counts_its_pods_and_is_spent(cx: Context) -> Result<()> {
     });
     same("status", &status, counts)?;
     same("reason", &condition["reason"], json!("SufficientPods"))?;
-    let evict = |name: &str| {
-        let eviction = json!({
-            "apiVersion": "policy/v1", "kind": "Eviction", "metadata": { "name": name },
-        });
-        Request::post(cx.core(&format!("pods/{name}/eviction")), &eviction)
-    };
-    expect(&cx.send(evict("first")).await?, 201)?;
+    expect(&cx.send(evict(&cx, "first")).await?, 201)?;
     let is_spent = |budget: &Value| {
         budget["status"]["conditions"][0]["reason"] == "InsufficientPods"
             && budget["status"]["currentHealthy"] == 1
     };
     wait(&cx, is_spent).await?;
-    expect(&cx.send(evict("second")).await?, 429)?;
+    expect(&cx.send(evict(&cx, "second")).await?, 429)?;
     node.delete(&cx).await
 }
 
@@ -82,4 +84,29 @@ async fn a_budget_that_cannot_be_counted_allows_nothing(cx: Context) -> Result<(
     same("message", &budget["status"]["conditions"][0]["message"], json!(message))?;
     same("allowed", &budget["status"]["disruptionsAllowed"], json!(0))?;
     cx.release(&cx.core("pods/strange")).await
+}
+
+async fn pods_that_are_not_ready_may_be_evicted_if_the_budget_says_so(cx: Context) -> Result<()> {
+    cx.wait_for_account().await?;
+    let node = Node::new(&cx, json!({})).await?;
+    create(&cx, json!({ "minAvailable": 2 })).await?;
+    run_pod(&cx, &node, &app("well"), "10.1.0.1", true).await?;
+    run_pod(&cx, &node, &app("ill"), "10.1.0.2", false).await?;
+    let is_counted = |generation: u64| {
+        move |budget: &Value| {
+            budget["status"]["currentHealthy"] == 1
+                && budget["status"]["expectedPods"] == 2
+                && budget["status"]["observedGeneration"] == generation
+        }
+    };
+    wait(&cx, is_counted(1)).await?;
+    // What is disrupted already must not be disrupted more.
+    expect(&cx.send(evict(&cx, "ill")).await?, 429)?;
+    let policy = json!({ "spec": { "unhealthyPodEvictionPolicy": "AlwaysAllow" } });
+    let path = cx.apis("policy/v1", "poddisruptionbudgets/budget");
+    expect(&cx.send(Request::merge_patch(path, &policy)).await?, 200)?;
+    wait(&cx, is_counted(2)).await?;
+    expect(&cx.send(evict(&cx, "well")).await?, 429)?;
+    expect(&cx.send(evict(&cx, "ill")).await?, 201)?;
+    node.delete(&cx).await
 }

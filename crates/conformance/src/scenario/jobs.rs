@@ -10,7 +10,9 @@ scenarios! { "jobs":
     a_job_makes_pods_until_enough_have_succeeded [J1],
     an_indexed_job_gives_each_pod_its_index [J1],
     a_job_fails_when_too_many_pods_have_failed [J1],
+    an_index_that_has_failed_does_not_keep_others_from_their_end [J1],
     a_policy_says_what_a_failure_means [J1],
+    a_policy_says_what_success_is [J1],
     a_job_can_be_suspended_and_resumed [J1],
     a_job_that_is_over_goes_after_its_time [J1],
     the_pods_of_a_deleted_job_go [J1],
@@ -178,6 +180,56 @@ async fn a_job_fails_when_too_many_pods_have_failed(cx: Context) -> Result<()> {
     same("conditions", &conditions(&job), expected)?;
     same("failed", &job["status"]["failed"], json!(1))?;
     told(&cx, "j", why[0], why[1]).await
+}
+
+/// The pods of an indexed Job by their index, once there are so many.
+async fn by_index(cx: &Context, count: usize) -> Result<Vec<Value>> {
+    let mut all = pods(cx, "j", count).await?;
+    let key = "/metadata/annotations/batch.kubernetes.io~1job-completion-index";
+    all.sort_by_key(|pod| text(pod, key).to_owned());
+    Ok(all)
+}
+
+async fn an_index_that_has_failed_does_not_keep_others_from_their_end(cx: Context) -> Result<()> {
+    cx.wait_for_account().await?;
+    let spec = json!({
+        "completionMode": "Indexed", "completions": 2, "parallelism": 2,
+        "backoffLimitPerIndex": 0,
+    });
+    cx.create(&jobs(&cx), &job("j", spec)).await?;
+    let all = by_index(&cx, 2).await?;
+    end(&cx, &all[0], json!({ "phase": "Failed" })).await?;
+    let job = wait(&cx, "j", |job| job["status"]["failedIndexes"] == "0").await?;
+    same("conditions", &conditions(&job), json!([]))?;
+    end(&cx, &all[1], json!({ "phase": "Succeeded" })).await?;
+    let job = wait(&cx, "j", is_over).await?;
+    same("completed", &job["status"]["completedIndexes"], json!("1"))?;
+    same("failed", &job["status"]["failedIndexes"], json!("0"))?;
+    let why = ["FailedIndexes", "Job has failed indexes"];
+    let expected =
+        json!([["FailureTarget", "True", why[0], why[1]], ["Failed", "True", why[0], why[1]]]);
+    same("conditions", &conditions(&job), expected)
+}
+
+async fn a_policy_says_what_success_is(cx: Context) -> Result<()> {
+    cx.wait_for_account().await?;
+    let spec = json!({
+        "completionMode": "Indexed", "completions": 3, "parallelism": 3,
+        "successPolicy": { "rules": [{ "succeededIndexes": "1" }] },
+    });
+    cx.create(&jobs(&cx), &job("j", spec)).await?;
+    let all = by_index(&cx, 3).await?;
+    end(&cx, &all[1], json!({ "phase": "Succeeded" })).await?;
+    let job = wait(&cx, "j", is_over).await?;
+    let why = ["SuccessPolicy", "Matched rules at index 0"];
+    let expected = json!([
+        ["SuccessCriteriaMet", "True", why[0], why[1]],
+        ["Complete", "True", why[0], why[1]]
+    ]);
+    same("conditions", &conditions(&job), expected)?;
+    same("completed", &job["status"]["completedIndexes"], json!("1"))?;
+    pods(&cx, "j", 0).await?;
+    Ok(())
 }
 
 async fn a_policy_says_what_a_failure_means(cx: Context) -> Result<()> {

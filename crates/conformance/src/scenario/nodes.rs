@@ -10,6 +10,7 @@ scenarios! { "nodes":
     conditions_of_a_node_become_taints [J3],
     a_pod_leaves_a_node_that_it_does_not_bear [J3],
     a_pod_stays_on_a_node_that_it_bears [J3],
+    pods_of_a_node_that_is_gone_are_collected [J3],
 }
 
 const NODES: &str = "/api/v1/nodes";
@@ -139,4 +140,25 @@ async fn a_pod_stays_on_a_node_that_it_bears(cx: Context) -> Result<()> {
     let stays = cx.get(&cx.core("pods/stays")).await?;
     same("deleted", &stays["metadata"]["deletionTimestamp"], Value::Null)?;
     node.delete(&cx).await
+}
+
+/// A node is believed to come back for a while, so this takes its time.
+async fn pods_of_a_node_that_is_gone_are_collected(cx: Context) -> Result<()> {
+    cx.wait_for_account().await?;
+    let mut orphan = pod("orphan");
+    orphan["spec"]["nodeName"] = json!(format!("no-{}", cx.namespace));
+    orphan["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    cx.create(&cx.core("pods"), &orphan).await?;
+    let get = Request::get(cx.core("pods/orphan"));
+    let answer = cx.endpoint.poll(&get, PATIENCE * 3 / 2, is_deleting).await?;
+    let status = answer.json()?["status"].clone();
+    same("phase", &status["phase"], json!("Failed"))?;
+    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let why: Vec<Value> = conditions
+        .filter(|it| it["type"] == "DisruptionTarget")
+        .map(|it| json!([it["status"], it["reason"], it["message"]]))
+        .collect();
+    let expected = json!([["True", "DeletionByPodGC", "PodGC: node no longer exists"]]);
+    same("condition", &json!(why), expected)?;
+    cx.release(&cx.core("pods/orphan")).await
 }

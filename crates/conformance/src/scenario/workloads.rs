@@ -15,8 +15,13 @@ scenarios! { "workloads":
     a_deployment_rolls_and_remembers [K2],
     a_deployment_that_recreates_waits_for_the_last_old_pod [K2],
     a_deployment_finds_another_name_when_its_own_is_taken [K2],
+    a_deployment_that_is_paused_rolls_when_it_goes_on [K2],
+    a_deployment_says_when_it_does_not_get_on [K2],
     a_stateful_set_numbers_its_pods [K3],
+    a_stateful_set_keeps_pods_below_its_partition_as_they_are [K3],
+    claims_of_a_stateful_set_go_with_their_pods_if_it_says_so [K3],
     a_daemon_set_means_a_pod_for_each_node [K4],
+    a_daemon_set_replaces_its_pods_one_way_or_the_other [K4],
 }
 
 /// What upstream calls the template of [`workload`].
@@ -363,6 +368,50 @@ async fn a_deployment_finds_another_name_when_its_own_is_taken(cx: Context) -> R
     Ok(())
 }
 
+fn progress(deployment: &Value) -> Option<&Value> {
+    let conditions = deployment["status"]["conditions"].as_array()?;
+    conditions.iter().find(|it| it["type"] == "Progressing")
+}
+
+async fn a_deployment_that_is_paused_rolls_when_it_goes_on(cx: Context) -> Result<()> {
+    cx.wait_for_account().await?;
+    cx.create(&apps(&cx, "deployments"), &workload("Deployment", json!({}))).await?;
+    let path = apps(&cx, "deployments/web");
+    wait_living(&cx, &path, |it| is_rolled_out(it, "1")).await?;
+    merge(&cx, &path, &json!({ "spec": { "paused": true } })).await?;
+    let is = |reason: &'static str| {
+        move |it: &Value| progress(it).is_some_and(|it| it["reason"] == reason)
+    };
+    let paused = wait(&cx, &path, is("DeploymentPaused")).await?;
+    let condition = progress(&paused).cloned().unwrap_or_default();
+    same("status", &condition["status"], json!("Unknown"))?;
+    same("message", &condition["message"], json!("Deployment is paused"))?;
+    let second = json!({ "spec": { "template": template("example.com/web:2") } });
+    let patched = merge(&cx, &path, &second).await?;
+    let generation = &patched["metadata"]["generation"];
+    wait(&cx, &path, |it| it["status"]["observedGeneration"] == *generation).await?;
+    let sets = cx.get(&apps(&cx, "replicasets")).await?;
+    same("replica sets", &json!(sets["items"].as_array().map(Vec::len)), json!(1))?;
+    merge(&cx, &path, &json!({ "spec": { "paused": false } })).await?;
+    wait_living(&cx, &path, |it| is_rolled_out(it, "2")).await?;
+    Ok(())
+}
+
+async fn a_deployment_says_when_it_does_not_get_on(cx: Context) -> Result<()> {
+    cx.wait_for_account().await?;
+    let spec = json!({ "progressDeadlineSeconds": 1 });
+    cx.create(&apps(&cx, "deployments"), &workload("Deployment", spec)).await?;
+    let path = apps(&cx, "deployments/web");
+    let is_late = |it: &Value| progress(it).is_some_and(|it| it["status"] == "False");
+    let late = wait(&cx, &path, is_late).await?;
+    let condition = progress(&late).cloned().unwrap_or_default();
+    same("reason", &condition["reason"], json!("ProgressDeadlineExceeded"))?;
+    let message = format!("ReplicaSet \"web-{TEMPLATE_HASH}\" has timed out progressing.");
+    same("message", &condition["message"], json!(message))?;
+    wait_living(&cx, &path, |it| is_rolled_out(it, "1")).await?;
+    Ok(())
+}
+
 async fn a_stateful_set_numbers_its_pods(cx: Context) -> Result<()> {
     cx.wait_for_account().await?;
     let set = workload("StatefulSet", json!({ "serviceName": "web" }));
@@ -400,6 +449,117 @@ async fn a_stateful_set_numbers_its_pods(cx: Context) -> Result<()> {
     told(&cx, "StatefulSet", "SuccessfulCreate", message, by).await?;
     let message = "Delete Pod web-1 in StatefulSet web successful";
     told(&cx, "StatefulSet", "SuccessfulDelete", message, by).await
+}
+
+async fn a_stateful_set_keeps_pods_below_its_partition_as_they_are(cx: Context) -> Result<()> {
+    cx.wait_for_account().await?;
+    let update = |partition: u32| json!({ "rollingUpdate": { "partition": partition } });
+    let spec = json!({ "serviceName": "web", "updateStrategy": update(1) });
+    cx.create(&apps(&cx, "statefulsets"), &workload("StatefulSet", spec)).await?;
+    let path = apps(&cx, "statefulsets/web");
+    wait_living(&cx, &path, |set| set["status"]["availableReplicas"] == 2).await?;
+    merge(&cx, &path, &json!({ "spec": { "template": template("example.com/web:2") } })).await?;
+    let is_updated = |count: u64| {
+        move |set: &Value| {
+            let status = &set["status"];
+            status["updatedReplicas"] == count
+                && status["availableReplicas"] == 2
+                && status["observedGeneration"] == set["metadata"]["generation"]
+        }
+    };
+    let set = wait_living(&cx, &path, is_updated(1)).await?;
+    ensure!(set["status"]["currentRevision"] != set["status"]["updateRevision"], "{set}");
+    let image = "/spec/containers/0/image";
+    for (number, expected) in [(0, "example.com/web:1"), (1, "example.com/web:2")] {
+        let pod = cx.get(&cx.core(&format!("pods/web-{number}"))).await?;
+        same("image", &json!(text(&pod, image)), json!(expected))?;
+    }
+    merge(&cx, &path, &json!({ "spec": { "updateStrategy": update(0) } })).await?;
+    wait_living(&cx, &path, is_updated(2)).await?;
+    let pod = cx.get(&cx.core("pods/web-0")).await?;
+    same("image", &json!(text(&pod, image)), json!("example.com/web:2"))
+}
+
+async fn claims_of_a_stateful_set_go_with_their_pods_if_it_says_so(cx: Context) -> Result<()> {
+    cx.wait_for_account().await?;
+    let claim = json!({
+        "metadata": { "name": "data" },
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": { "requests": { "storage": "1Gi" } },
+            // Nobody provides such.
+            "storageClassName": "none",
+        },
+    });
+    let spec = json!({
+        "serviceName": "web", "volumeClaimTemplates": [claim],
+        "persistentVolumeClaimRetentionPolicy": { "whenScaled": "Delete", "whenDeleted": "Delete" },
+    });
+    cx.create(&apps(&cx, "statefulsets"), &workload("StatefulSet", spec)).await?;
+    let path = apps(&cx, "statefulsets/web");
+    wait_living(&cx, &path, |set| set["status"]["availableReplicas"] == 2).await?;
+    let claims = cx.core("persistentvolumeclaims");
+    let owners = |kind: &'static str| {
+        move |claim: &Value| {
+            let owners = claim["metadata"]["ownerReferences"].as_array();
+            owners.into_iter().flatten().any(|owner| owner["kind"] == kind)
+        }
+    };
+    wait(&cx, &format!("{claims}/data-web-0"), owners("StatefulSet")).await?;
+    merge(&cx, &path, &json!({ "spec": { "replicas": 1 } })).await?;
+    let is_gone = |answer: &Answer| answer.status == 404;
+    let condemned = Request::get(format!("{claims}/data-web-1"));
+    cx.endpoint.poll(&condemned, PATIENCE, is_gone).await?;
+    cx.get(&format!("{claims}/data-web-0")).await?;
+    expect(&cx.send(Request::delete(&path)).await?, 200)?;
+    let last = Request::get(format!("{claims}/data-web-0"));
+    cx.endpoint.poll(&last, PATIENCE, is_gone).await?;
+    Ok(())
+}
+
+async fn a_daemon_set_replaces_its_pods_one_way_or_the_other(cx: Context) -> Result<()> {
+    cx.wait_for_account().await?;
+    let node = json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": { "name": cx.namespace, "labels": { "place": cx.namespace } },
+    });
+    cx.create("/api/v1/nodes", &node).await?;
+    let mut set = workload("DaemonSet", json!({}));
+    if let Some(spec) = set["spec"].as_object_mut() {
+        spec.remove("replicas");
+    }
+    set["spec"]["template"]["spec"]["nodeSelector"] = json!({ "place": cx.namespace });
+    cx.create(&apps(&cx, "daemonsets"), &set).await?;
+    let path = apps(&cx, "daemonsets/web");
+    let is_done = |set: &Value| {
+        let status = &set["status"];
+        status["observedGeneration"] == set["metadata"]["generation"]
+            && status["updatedNumberScheduled"] == 1
+            && status["numberAvailable"] == 1
+    };
+    wait_living(&cx, &path, is_done).await?;
+    let image = |image: &str| {
+        json!({ "spec": { "template": { "spec": { "containers": [
+            { "name": "web", "image": image },
+        ] } } } })
+    };
+    // The old one goes, and then there is another.
+    merge(&cx, &path, &image("example.com/web:2")).await?;
+    wait_living(&cx, &path, is_done).await?;
+    let list = wait_for_pods(&cx, 1).await?;
+    same("image", &pods(&list)[0]["spec"]["containers"][0]["image"], json!("example.com/web:2"))?;
+    // The other is there, and then the old one goes.
+    let surge = json!({ "rollingUpdate": { "maxSurge": 1, "maxUnavailable": 0 } });
+    let mut patch = image("example.com/web:3");
+    patch["spec"]["updateStrategy"] = surge;
+    merge(&cx, &path, &patch).await?;
+    wait_for_pods(&cx, 2).await?;
+    wait_living(&cx, &path, is_done).await?;
+    let list = wait_for_pods(&cx, 1).await?;
+    same("image", &pods(&list)[0]["spec"]["containers"][0]["image"], json!("example.com/web:3"))?;
+    let node = format!("/api/v1/nodes/{}", cx.namespace);
+    expect(&cx.send(Request::delete(node)).await?, 200)?;
+    Ok(())
 }
 
 async fn a_daemon_set_means_a_pod_for_each_node(cx: Context) -> Result<()> {

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{INITIAL_PRIORITY, outside};
+use super::{INITIAL_PRIORITY, add_all, outside};
 use crate::informer::{Informer, Object};
 use crate::key::ObjectKey;
-use crate::queue::{Add, Queue};
+use crate::queue::Queue;
 use crate::shard::Ring;
 
 /// Has every key looked at that becomes this replica's. It may have been passed over before, and
@@ -27,10 +27,8 @@ pub(super) async fn follow<K: Object>(
         let now: HashSet<ObjectKey> = keys.filter(|key| ring.claims(key)).collect();
         // Of a change that was not seen by itself nobody can tell what it was.
         let is_gapless = seen <= changes + 1 && share.borrow().changes == seen;
-        for key in now.iter().filter(|key| !(is_gapless && ours.contains(*key))) {
-            let add = Add::default().priority(INITIAL_PRIORITY).because(outside(&source));
-            queue.add_with(key.clone(), add);
-        }
+        let new = now.iter().filter(|key| !(is_gapless && ours.contains(*key)));
+        add_all(&queue, new.cloned(), INITIAL_PRIORITY, &outside(&source));
         (ours, changes) = (now, seen);
         // Its sender is in the ring.
         if share.wait_for(|share| share.changes != seen).await.is_err() {

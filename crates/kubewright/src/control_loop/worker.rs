@@ -64,12 +64,14 @@ where
                 }
                 // It is looked at again when it becomes ours.
                 Some(Seized::Elsewhere) => {
+                    self.recent.forget(key);
                     work.finish(Outcome::Done);
                     continue;
                 }
             };
+            let (name, causes) = (&*self.name, work.causes());
             let span =
-                info_span!("reconcile", controller = &*self.name, %key, causes = %work.causes());
+                info_span!(parent: work.event(), "reconcile", controller = name, %key, %causes);
             // What a reconcile wrote is what the next one finds.
             self.primary.fresh().await;
             // Once ready, always readable, unless the kind itself went away.
@@ -77,6 +79,7 @@ where
                 Ok(object) => object,
                 // Somebody mapped to what is none of ours.
                 Err(NotReady::Unwatched { .. }) => {
+                    self.recent.forget(key);
                     work.finish(Outcome::Done);
                     continue;
                 }
@@ -95,7 +98,7 @@ where
                 work: share.clone(),
             };
             let begun = Instant::now();
-            let active = self.meter.as_ref().map(|meter| meter.begin(work.waited()));
+            let active = self.meter.as_ref().map(|meter| meter.begin(work.waited(), causes));
             let attempt = self.attempt(request).instrument(span);
             let Ended { outcome, result, why } = match share.as_ref().map(|share| share.lost()) {
                 // The key may be another's: what was not written yet is not ours to write.
@@ -112,11 +115,7 @@ where
             if let Some(meter) = &self.meter {
                 meter.end(result, took);
             }
-            let ended = match why {
-                Some(why) => format!("{result:?}: {why}"),
-                None => format!("{result:?}"),
-            };
-            self.recent.add(key, work.causes(), ended, took);
+            self.recent.add(key, work.causes(), result, why, took);
             work.disregard(|causes| self.writes.explain(key, &source, causes));
             work.finish(outcome);
         }

@@ -50,7 +50,11 @@ impl<K: Kind + Clone, R: Reconciler<K>> Round<K, R> {
             let finalizers = object.meta_mut().finalizers.get_or_insert_default();
             finalizers.push(finalizer.to_owned());
             match self.write(request, &before, &object).await {
-                Ok(Some(written)) => object = written,
+                Ok(Some(written)) => {
+                    object = written;
+                    // As it would be in the cache.
+                    self.primary.project(&mut object);
+                }
                 Ok(None) => {}
                 Err(unwritten) => return unwritten.action(),
             }
@@ -84,7 +88,7 @@ impl<K: Kind + Clone, R: Reconciler<K>> Round<K, R> {
     ) -> Result<Action, Error> {
         let written = self.write(request, before, after).await;
         if let Ok(Some(written)) = &written
-            && is_as_wanted(written, after)?
+            && self.is_as_wanted(written, after)?
         {
             // It is wholly as this reconcile wants it, so there is no reason to look again; nor to
             // do so before its time if it has failed.
@@ -134,6 +138,22 @@ impl<K: Kind + Clone, R: Reconciler<K>> Round<K, R> {
     }
 }
 
+impl<K: Kind + Clone, R> Round<K, R> {
+    /// Whether an object was written as it was wanted, but for what the server notes about its
+    /// versions, and what nobody reads.
+    fn is_as_wanted(&self, written: &K, wanted: &K) -> Result<bool, serde_json::Error> {
+        let mut written = written.clone();
+        self.primary.project(&mut written);
+        let (notes, known) = (written.meta_mut(), wanted.meta());
+        notes.generation = known.generation;
+        notes.managed_fields.clone_from(&known.managed_fields);
+        notes.resource_version.clone_from(&known.resource_version);
+        // Most are the same to the letter; trees also are when maps have an order of their own.
+        Ok(serde_json::to_vec(&written)? == serde_json::to_vec(wanted)?
+            || serde_json::to_value(&written)? == serde_json::to_value(wanted)?)
+    }
+}
+
 impl Unwritten {
     fn action(self) -> Result<Action, Error> {
         match self {
@@ -175,16 +195,4 @@ impl From<kube::Error> for Unwritten {
 
 fn has(object: &impl Kind, finalizer: &str) -> bool {
     object.meta().finalizers.iter().flatten().any(|known| known == finalizer)
-}
-
-/// Whether an object was written as it was wanted, but for what the server notes about its versions.
-fn is_as_wanted<K: Kind + Clone>(written: &K, wanted: &K) -> Result<bool, serde_json::Error> {
-    let mut written = written.clone();
-    let (notes, known) = (written.meta_mut(), wanted.meta());
-    notes.generation = known.generation;
-    notes.managed_fields.clone_from(&known.managed_fields);
-    notes.resource_version.clone_from(&known.resource_version);
-    // Most are the same to the letter; trees also are when maps have an order of their own.
-    Ok(serde_json::to_vec(&written)? == serde_json::to_vec(wanted)?
-        || serde_json::to_value(&written)? == serde_json::to_value(wanted)?)
 }

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use kube::Resource;
+use kube::core::PartialObjectMeta;
 
 use super::{Surroundings, scope};
 use crate::cache::Cache;
@@ -11,6 +12,7 @@ use crate::context::{CONTROLLER, Informers, Kind, orphans};
 use crate::control_loop::ControlLoop;
 use crate::informer::{Change, Informer, Scope};
 use crate::key::ObjectKey;
+use crate::predicate::Predicate;
 
 /// A kind that a controller looks at.
 pub(super) trait Watch<K: Kind>: Send + Sync {
@@ -27,8 +29,8 @@ pub(super) trait Watch<K: Kind>: Send + Sync {
 /// declaration: a kind can be declared twice, in different scopes.
 pub(super) type Listen<K> = Box<dyn Fn(ControlLoop<K>) -> ControlLoop<K> + Send + Sync>;
 
-/// Children.
-pub(super) struct Owned<T>(PhantomData<fn() -> T>);
+/// Children, and which of their changes matter.
+pub(super) struct Owned<T>(Option<Predicate<T>>);
 
 /// What is only read.
 pub(super) struct Read<T>(PhantomData<fn() -> T>);
@@ -37,8 +39,13 @@ pub(super) struct Read<T>(PhantomData<fn() -> T>);
 pub(super) struct Watched<T> {
     /// Which objects, besides what the operator looks at.
     among: Scope,
+    /// Which of their changes matter.
+    predicate: Option<Predicate<T>>,
     map: Arc<Map<T>>,
 }
+
+/// The same of which only metadata is looked at.
+pub(super) struct Outlined<T>(Arc<Map<PartialObjectMeta<T>>>);
 
 /// What matters to some of the controller's own objects.
 pub(super) struct Related<K, T>(Arc<Relation<K, T>>);
@@ -47,9 +54,9 @@ type Relation<K, T> = dyn Fn(&Change<T>, &K) -> bool + Send + Sync;
 
 type Map<T> = dyn Fn(&T) -> Vec<ObjectKey> + Send + Sync;
 
-impl<T> Default for Owned<T> {
-    fn default() -> Self {
-        Owned(PhantomData)
+impl<T> Owned<T> {
+    pub(super) fn new(predicate: Option<Predicate<T>>) -> Self {
+        Owned(predicate)
     }
 }
 
@@ -62,9 +69,18 @@ impl<T> Default for Read<T> {
 impl<T> Watched<T> {
     pub(super) fn new(
         among: Scope,
+        predicate: Option<Predicate<T>>,
         map: impl Fn(&T) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
-        Watched { among, map: Arc::new(map) }
+        Watched { among, predicate, map: Arc::new(map) }
+    }
+}
+
+impl<T> Outlined<T> {
+    pub(super) fn new(
+        map: impl Fn(&PartialObjectMeta<T>) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) -> Self {
+        Outlined(Arc::new(map))
     }
 }
 
@@ -77,7 +93,11 @@ impl<K: Kind, T: Kind> Watch<K> for Owned<T> {
     fn inform(&self, around: &Surroundings, informers: &mut Informers) -> Option<Listen<K>> {
         let children = look::<T>(around, scope::<T>(around), informers);
         children.index(CONTROLLER, controller_uid);
-        Some(Box::new(move |control: ControlLoop<K>| control.owns(&children)))
+        let predicate = self.0.clone();
+        Some(Box::new(move |control: ControlLoop<K>| match &predicate {
+            Some(predicate) => control.owns_when(&children, predicate.clone()),
+            None => control.owns(&children),
+        }))
     }
 }
 
@@ -95,7 +115,28 @@ impl<K: Kind, T: Kind> Watch<K> for Watched<T> {
             among.namespaces = scope::<T>(around).namespaces;
         }
         let others = look::<T>(around, among, informers);
-        let map = Arc::clone(&self.map);
+        let (predicate, map) = (self.predicate.clone(), Arc::clone(&self.map));
+        Some(Box::new(move |control: ControlLoop<K>| {
+            let map = Arc::clone(&map);
+            let map = move |object: &T| map(object);
+            match &predicate {
+                Some(predicate) => control.watches_when(&others, predicate.clone(), map),
+                None => control.watches(&others, map),
+            }
+        }))
+    }
+}
+
+impl<K, T> Watch<K> for Outlined<T>
+where
+    K: Kind,
+    T: Resource<DynamicType = (), Scope: 'static> + Send + Sync + 'static,
+{
+    fn inform(&self, around: &Surroundings, informers: &mut Informers) -> Option<Listen<K>> {
+        let scope = scope::<PartialObjectMeta<T>>(around);
+        let others = around.cache.metadata::<T>(&scope);
+        informers.insert(scope, others.clone());
+        let map = Arc::clone(&self.0);
         Some(Box::new(move |control: ControlLoop<K>| {
             let map = Arc::clone(&map);
             control.watches(&others, move |object| map(object))

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Resource as _;
 use kube::api::{Api, ObjectMeta, PostParams};
 use tokio::time::{Instant, timeout};
 
@@ -19,6 +21,8 @@ pub(super) struct Ballot {
     pub(super) clock: Clock,
     /// The lease as it was last read or written.
     known: Option<Lease>,
+    /// Of the lease as it was last seen.
+    uid: Option<String>,
     observed: Option<Observed>,
 }
 
@@ -49,7 +53,19 @@ impl Ballot {
     ) -> Self {
         let candidate = Candidate { identity, lease: terms.lease() };
         let name = name.to_owned();
-        Ballot { leases, name, candidate, terms, clock, known: None, observed: None }
+        Ballot { leases, name, candidate, terms, clock, known: None, uid: None, observed: None }
+    }
+
+    /// The lease, as events refer to it.
+    pub(super) fn lease(&self, namespace: &str) -> ObjectReference {
+        ObjectReference {
+            api_version: Some(Lease::api_version(&()).into_owned()),
+            kind: Some(Lease::kind(&()).into_owned()),
+            name: Some(self.name.clone()),
+            namespace: Some(namespace.to_owned()),
+            uid: self.uid.clone(),
+            ..ObjectReference::default()
+        }
     }
 
     /// Who holds the lease, as far as is known.
@@ -66,6 +82,7 @@ impl Ballot {
     /// Takes note of the lease as somebody else read it. Old news does no harm: it can only make
     /// the wait longer.
     pub(super) fn see(&mut self, lease: &Lease) {
+        self.uid.clone_from(&lease.metadata.uid);
         let record = record(lease);
         let now = Instant::now();
         match &mut self.observed {

@@ -17,7 +17,7 @@ use kube::{Client, Error};
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::kept::{Arrival, Kept, Misfit, Opener, Project};
+use super::kept::{Arrival, Kept, Misfit, Opener, Project, WriteText};
 use super::shared::{Shared, Sink};
 use super::wire::{Bare, Ended, Line, Page};
 use super::{Object, Scope, State};
@@ -42,6 +42,7 @@ pub struct Source<K: Object> {
     kind: String,
     scope: Scope,
     project: Option<Project<K>>,
+    write: Option<WriteText<K>>,
     /// Only metadata is asked for.
     is_bare: bool,
     is_text: bool,
@@ -61,12 +62,19 @@ impl<K: Object> Source<K> {
             group if group.is_empty() => K::kind(&dynamic).into_owned(),
             group => format!("{}.{group}", K::kind(&dynamic)),
         };
-        Source { client, paths, kind, scope, project: None, is_bare: false, is_text: false }
+        let (project, write) = (None, None);
+        Source { client, paths, kind, scope, project, write, is_bare: false, is_text: false }
     }
 
-    /// Lets each object lose what nobody will read, before it is kept.
+    /// Lets each object lose what nobody will read, before it is kept; of one that is kept
+    /// [as text](Source::as_text), whenever it is read.
     pub fn project(self, project: impl Fn(&mut K) + Send + Sync + 'static) -> Self {
         Source { project: Some(Arc::new(project)), ..self }
+    }
+
+    /// Writes texts of what is left of objects, and does not keep those that came.
+    pub(crate) fn written(self, write: WriteText<K>) -> Self {
+        Source { write: Some(write), ..self }
     }
 
     /// Asks the server for no more than metadata. `K` must be content with it, as
@@ -84,7 +92,7 @@ impl<K: Object> Source<K> {
     pub(super) fn opener(&self) -> Opener<K> {
         let (kind, project) = (self.kind.as_str().into(), self.project.clone());
         let (texts, panics) = (self.is_text.then(Arc::default), Panics::of(&self.kind));
-        Opener { kind, project, texts, panics }
+        Opener { kind, project, write: self.write, texts, panics }
     }
 
     pub(super) fn namespaces(&self) -> &BTreeSet<String> {

@@ -2,7 +2,8 @@
 //!
 //! Texts take a fraction of the room, since they are written in [`shorthand`](super::shorthand), and
 //! must be read when somebody looks; those who look soon after [share](lately) what was read. What
-//! is read is projected, so that readers cannot tell the difference.
+//! is read is projected, so that readers cannot tell the difference; and if what is left can be
+//! written as a text, that is the one that is kept.
 
 mod lately;
 #[cfg(test)]
@@ -22,7 +23,10 @@ use crate::key::ObjectKey;
 use crate::panics::Panics;
 
 /// Takes from an object what nobody will read.
-pub(super) type Project<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
+pub(crate) type Project<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
+
+/// Makes a text of an object.
+pub(crate) type WriteText<K> = fn(&K) -> serde_json::Result<String>;
 
 /// One object.
 pub(super) enum Kept<K> {
@@ -49,6 +53,8 @@ pub(super) struct Arrival<K> {
 pub(super) struct Opener<K> {
     pub(super) kind: Arc<str>,
     pub(super) project: Option<Project<K>>,
+    /// How texts are written of what is left of objects; without, they are kept as they come.
+    pub(super) write: Option<WriteText<K>>,
     pub(super) texts: Option<Arc<Texts<K>>>,
     pub(super) panics: Panics,
 }
@@ -120,8 +126,8 @@ impl<K> Clone for Kept<K> {
 
 impl<K> Clone for Opener<K> {
     fn clone(&self) -> Self {
-        let (kind, project) = (Arc::clone(&self.kind), self.project.clone());
-        Opener { kind, project, texts: self.texts.clone(), panics: self.panics.clone() }
+        let (kind, project, write) = (Arc::clone(&self.kind), self.project.clone(), self.write);
+        Opener { kind, project, write, texts: self.texts.clone(), panics: self.panics.clone() }
     }
 }
 
@@ -130,7 +136,7 @@ impl<K: Object> Opener<K> {
     /// others are still of use.
     pub(super) fn take(&self, json: &str) -> Result<Arrival<K>, Misfit> {
         if self.texts.is_none()
-            && let Some(object) = self.read(json)
+            && let Some(object) = self.read(json, self.project.as_ref())
         {
             let key = ObjectKey::of(object.meta());
             let version = version(object.meta()).to_owned();
@@ -141,7 +147,10 @@ impl<K: Object> Opener<K> {
         let version = metadata.resource_version.into_owned();
         let key = ObjectKey::new(metadata.namespace.as_deref(), &metadata.name);
         let Some(texts) = &self.texts else { return Err(Misfit { key, version }) };
-        let text = without(json, metadata.managed_fields);
+        let text = match self.rewrite(json) {
+            Some(text) => text.into(),
+            None => without(json, metadata.managed_fields),
+        };
         let short = texts.model.get_or_init(|| Model::new(&text)).shorten(&text).into();
         Ok(Arrival { key, version, kept: Kept::Text { short, bytes: text.len() } })
     }
@@ -155,7 +164,9 @@ impl<K: Object> Opener<K> {
                 if let Some(object) = texts.lately().find(short) {
                     return Some(object);
                 }
-                let object = Arc::new(self.read(&self.text(short)?)?);
+                // What was taken away before is not there any more.
+                let project = self.project.as_ref().filter(|_| self.write.is_none());
+                let object = Arc::new(self.read(&self.text(short)?, project)?);
                 texts.lately().add(short, *bytes, &object);
                 Some(object)
             }
@@ -167,10 +178,16 @@ impl<K: Object> Opener<K> {
         Some(self.texts.as_ref()?.model.get()?.expand(short))
     }
 
-    fn read(&self, json: &str) -> Option<K> {
+    /// A text of what is left of an object, if it is to be kept so.
+    fn rewrite(&self, json: &str) -> Option<String> {
+        let write = self.write?;
+        write(&self.read(json, self.project.as_ref())?).ok()
+    }
+
+    fn read(&self, json: &str, project: Option<&Project<K>>) -> Option<K> {
         let read = || {
             let mut object = serde_json::from_str::<K>(json)?;
-            if let Some(project) = &self.project {
+            if let Some(project) = project {
                 project(&mut object);
             }
             Ok::<K, serde_json::Error>(object)

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kube::api::ObjectMeta;
 use tokio::sync::{Notify, watch};
+use tracing::warn;
 
 use super::kept::{Arrival, Kept, Opener};
 use super::objects::{Objects, Values};
@@ -22,7 +23,8 @@ pub enum Change<K> {
         object: Arc<K>,
         /// As it was before; none if it was not there.
         old: Option<Arc<K>>,
-        /// It was there when this began to look, so it may be old news.
+        /// It was there when this began to look, so it may be old news. What is found when
+        /// everything is listed again came or changed meanwhile, and is news.
         initial: bool,
     },
     /// An object is gone. This is how it was last seen.
@@ -45,7 +47,7 @@ pub(super) struct Shared<K> {
 }
 
 /// What was written and must come back before readers may believe what they see.
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Expected {
     /// The newest version of each feed.
     versions: BTreeMap<usize, u64>,
@@ -239,6 +241,12 @@ impl<K: Object> Shared<K> {
         self.wake.iter().for_each(Notify::notify_one);
     }
 
+    pub(super) fn project(&self, object: &mut K) {
+        if let Some(project) = &self.opener.project {
+            self.panics().caught("a projection", || project(object));
+        }
+    }
+
     /// Calls what authors have written.
     pub(super) fn panics(&self) -> &Panics {
         &self.opener.panics
@@ -265,12 +273,30 @@ impl<K: Object> Shared<K> {
         if self.is_fresh(&self.progress.borrow()) {
             return;
         }
+        let awaited = self.expected().clone();
         let mut progress = self.progress.subscribe();
         let fresh = progress.wait_for(|progress| self.is_fresh(progress));
         if tokio::time::timeout(timeout, fresh).await.is_err() {
             // It may never come: an object that is not selected any more is not told of.
-            *self.expected() = Expected::default();
+            self.give_up(&awaited);
+            warn!(
+                kind = self.kind(),
+                ?timeout,
+                "what was written has not been seen: it is not waited for any more"
+            );
         }
+    }
+
+    /// Expects no more what somebody has waited for in vain; what was written since may still come.
+    fn give_up(&self, awaited: &Expected) {
+        let mut expected = self.expected();
+        expected.versions.retain(|number, version| {
+            awaited.versions.get(number).is_none_or(|awaited| awaited < version)
+        });
+        expected.gone.retain(|gone| !awaited.gone.contains(gone));
+        drop(expected);
+        // Others may have waited for nothing else.
+        self.progress.send_modify(|_| ());
     }
 
     fn is_fresh(&self, progress: &Progress) -> bool {
@@ -387,11 +413,15 @@ impl<K: Object> Sink<'_, K> {
     /// Takes what there is for all there is: what is not among it is gone.
     pub(super) fn replace(&self, all: Vec<(ObjectKey, Kept<K>)>, version: &str) {
         let observers = self.shared.observers();
-        let namespace = self.shared.progress.borrow().feeds()[self.number].namespace.clone();
+        let (namespace, initial) = {
+            let progress = self.shared.progress.borrow();
+            let feed = &progress.feeds()[self.number];
+            (feed.namespace.clone(), !feed.synced)
+        };
         let mut gone = self.shared.write(|objects| objects.keys(namespace.as_deref()));
         for (key, kept) in all {
             gone.remove(&key);
-            self.shared.put(&observers, &key, kept, true);
+            self.shared.put(&observers, &key, kept, initial);
         }
         self.shared.write(Objects::pack);
         for key in gone {

@@ -25,7 +25,7 @@ fn opener() -> Opener<ConfigMap> {
     // Texts are read by the model that they were written by.
     static TEXTS: LazyLock<Arc<Texts<ConfigMap>>> = LazyLock::new(Arc::default);
     let (texts, panics) = (Some(Arc::clone(&TEXTS)), Panics::of("ConfigMap"));
-    Opener { kind: "ConfigMap".into(), project: None, texts, panics }
+    Opener { kind: "ConfigMap".into(), project: None, write: None, texts, panics }
 }
 
 fn listed<const N: usize>(all: [Arrival<ConfigMap>; N]) -> Vec<(ObjectKey, Kept<ConfigMap>)> {
@@ -87,9 +87,9 @@ fn a_list_tells_what_is_new_what_changed_and_what_is_gone() {
     shared.sink(0).replace(listed([config_map("a", "1", 1), config_map("b", "2", 2)]), "5");
     assert_eq!(told(&notes), ["found ns/a@1", "found ns/b@2"]);
     shared.sink(0).replace(listed([config_map("b", "2", 2), config_map("c", "3", 6)]), "7");
-    assert_eq!(told(&notes), ["found ns/c@6", "deleted ns/a@1"]);
+    assert_eq!(told(&notes), ["added ns/c@6", "deleted ns/a@1"]);
     shared.sink(0).replace(listed([config_map("b", "2", 8), config_map("c", "4", 9)]), "9");
-    assert_eq!(told(&notes), ["changed ns/b@8", "deleted ns/c@6", "found ns/c@9"]);
+    assert_eq!(told(&notes), ["changed ns/b@8", "deleted ns/c@6", "added ns/c@9"]);
 }
 
 #[test]
@@ -158,6 +158,40 @@ async fn a_reader_can_wait_until_what_it_deleted_is_gone() {
     shared.sink(0).applied(config_map("a", "2", 7));
     shared.fresh(Duration::from_secs(10)).await;
     assert_eq!(begun.elapsed(), Duration::from_secs(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_in_vain_gives_up_nothing_that_was_written_since() {
+    let (shared, long) = (shared(), Duration::from_secs(10));
+    shared.sink(0).replace(listed([config_map("a", "1", 1), config_map("b", "2", 2)]), "5");
+    let begun = tokio::time::Instant::now();
+    shared.expect(&metadata(&config_map("a", "1", 6)));
+    shared.expect_gone(ObjectKey::new(Some("ns"), "a"), "1");
+    tokio::join!(shared.fresh(long), async {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        shared.expect(&metadata(&config_map("b", "2", 7)));
+        shared.expect_gone(ObjectKey::new(Some("ns"), "b"), "2");
+    });
+    assert_eq!(begun.elapsed(), Duration::from_secs(10));
+    // What was written while the first waited is waited for as long as ever, or until it is seen.
+    tokio::join!(shared.fresh(long), async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        shared.sink(0).deleted(&ObjectKey::new(Some("ns"), "b"), "7");
+    });
+    assert_eq!(begun.elapsed(), Duration::from_secs(13));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_what_another_has_given_up() {
+    let (shared, long) = (shared(), Duration::from_secs(10));
+    shared.sink(0).replace(listed([config_map("a", "1", 1)]), "5");
+    shared.expect(&metadata(&config_map("a", "1", 6)));
+    let begun = tokio::time::Instant::now();
+    tokio::join!(shared.fresh(long), async {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        shared.fresh(long).await;
+        assert_eq!(begun.elapsed(), Duration::from_secs(10));
+    });
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kubewright_apimachinery::yaml;
 
 use super::{Manifest, Package, Part, reference};
@@ -38,23 +39,37 @@ pub fn write_folder(
 ) -> Result<(), WriteError> {
     let files = files(package, manifests);
     for place in [folder.to_owned(), folder.join(SAMPLES)] {
-        for path in rendered_before(package, &place)? {
-            if !files.contains_key(path.strip_prefix(folder).unwrap_or(&path)) {
-                fs::remove_file(&path).map_err(|source| WriteError::Write { path, source })?;
-            }
-        }
+        remove_stale(&files, folder, rendered_before(&place, "yaml", &mark(package))?)?;
     }
     files.into_iter().try_for_each(|(name, text)| write(folder, &name, &text))
 }
 
-/// Writes a page about each of the package's kinds, in Markdown.
+/// Writes a page about each of the package's kinds, in Markdown. Pages about kinds that are no more
+/// are removed; those of others are left alone.
 ///
 /// # Errors
-/// The folder cannot be written.
+/// The folder cannot be read or written.
 pub fn write_pages(package: &Package, folder: &Path) -> Result<(), WriteError> {
-    package.definitions.iter().try_for_each(|definition| {
+    // What no reader of the page sees.
+    let mark = format!("<!-- {} -->\n\n", mark(package).trim_matches(['#', ' ', '\n']));
+    let page = |definition: &CustomResourceDefinition| {
         let name = definition.metadata.name.as_deref().unwrap_or(&definition.spec.names.plural);
-        write(folder, Path::new(&format!("{name}.md")), &reference(definition))
+        (PathBuf::from(format!("{name}.md")), format!("{mark}{}", reference(definition)))
+    };
+    let files: BTreeMap<_, _> = package.definitions.iter().map(page).collect();
+    remove_stale(&files, folder, rendered_before(folder, "md", &mark)?)?;
+    files.into_iter().try_for_each(|(name, text)| write(folder, &name, &text))
+}
+
+/// Removes those of an earlier rendering that nothing belongs in any more.
+fn remove_stale(
+    files: &BTreeMap<PathBuf, String>,
+    folder: &Path,
+    before: Vec<PathBuf>,
+) -> Result<(), WriteError> {
+    let is_stale = |path: &PathBuf| !files.contains_key(path.strip_prefix(folder).unwrap_or(path));
+    before.into_iter().filter(is_stale).try_for_each(|path| {
+        fs::remove_file(&path).map_err(|source| WriteError::Write { path, source })
     })
 }
 
@@ -100,20 +115,19 @@ fn path(package: &Package, manifest: &Manifest) -> PathBuf {
     Path::new(folder).join(file + ".yaml")
 }
 
-/// The files in a folder that this operator has rendered.
-fn rendered_before(package: &Package, folder: &Path) -> Result<Vec<PathBuf>, WriteError> {
+/// The files of a kind in a folder that begin with this mark.
+fn rendered_before(folder: &Path, kind: &str, mark: &str) -> Result<Vec<PathBuf>, WriteError> {
     let failed = |source| WriteError::Read { path: folder.to_owned(), source };
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(failed(error)),
     };
-    let mark = mark(package);
     let mut paths = Vec::new();
     for entry in entries {
         let path = entry.map_err(failed)?.path();
-        let is_yaml = path.extension().is_some_and(|extension| extension == "yaml");
-        if is_yaml && fs::read_to_string(&path).is_ok_and(|text| text.starts_with(&mark)) {
+        let is_meant = path.extension().is_some_and(|extension| extension == kind);
+        if is_meant && fs::read_to_string(&path).is_ok_and(|text| text.starts_with(mark)) {
             paths.push(path);
         }
     }

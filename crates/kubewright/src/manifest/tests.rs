@@ -208,6 +208,7 @@ spec:
     - --metrics-bind-address=:8443
     - --leader-elect
     - --health-probe-bind-address=:8081
+    - --graceful-shutdown-timeout=30s
     image: pets:1
     livenessProbe:
       httpGet:
@@ -555,6 +556,26 @@ fn a_package_survives_as_a_document() {
     let other = package.to_model().replace(MODEL, "kubewright.dev/package/v9");
     let error = Package::from_model(&other).expect_err("it is of another form");
     assert!(matches!(error, ModelError::Form { .. }), "{error}");
+}
+
+#[test]
+fn pages_about_kinds_that_are_no_more_go_and_those_of_others_stay() {
+    let place = tempfile::tempdir().expect("a folder");
+    let there = || {
+        let entries = fs::read_dir(place.path()).expect("a list");
+        let names = entries.map(|it| it.expect("an entry").file_name().into_string());
+        let mut names: Vec<String> = names.map(|it| it.expect("a text")).collect();
+        names.sort();
+        names
+    };
+    fs::write(place.path().join("mine.md"), "# Mine\n").expect("written");
+    let two = vec![definition("example.com"), definition("example.org")];
+    let package = Package { definitions: two, ..pets() };
+    write_pages(&package, place.path()).expect("written");
+    assert_eq!(there(), ["mine.md", "pets.example.com.md", "pets.example.org.md"]);
+    let package = Package { definitions: vec![definition("example.org")], ..package };
+    write_pages(&package, place.path()).expect("written");
+    assert_eq!(there(), ["mine.md", "pets.example.org.md"]);
 }
 
 #[test]

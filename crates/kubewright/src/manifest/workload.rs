@@ -61,7 +61,8 @@ pub(super) fn selector(package: &Package) -> Value {
 pub(super) fn deployment(package: &Package) -> Vec<Manifest> {
     let mut pod = json!({
         "serviceAccountName": package.names().service_account(),
-        "terminationGracePeriodSeconds": package.graceful_shutdown.as_secs() + EXIT_SECONDS,
+        "terminationGracePeriodSeconds":
+            package.graceful_shutdown.as_secs_f64().ceil() as u64 + EXIT_SECONDS,
         "securityContext": {
             "runAsNonRoot": true,
             "seccompProfile": {"type": "RuntimeDefault"},
@@ -151,6 +152,9 @@ fn arguments(package: &Package) -> Vec<String> {
         Coordination::None => {}
     }
     arguments.push(format!("--health-probe-bind-address=:{PROBES_PORT}"));
+    // Its pod is given little more, whatever a file or a variable say.
+    let graceful_shutdown = package.graceful_shutdown.as_secs_f64();
+    arguments.push(format!("--graceful-shutdown-timeout={graceful_shutdown}s"));
     if let Watched::Namespaces(namespaces) = &package.watched {
         arguments.push(format!("--namespace={}", namespaces.join(",")));
     }

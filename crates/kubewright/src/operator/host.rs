@@ -1,9 +1,11 @@
 //! An operator with all that is around its controllers: probes, metrics, webhooks, certificates,
 //! and an election.
 //!
-//! Servers take their places first, so that what is taken is told at once. Caches fill before
-//! anybody leads, and stay warm when the lead is lost. At the end the controllers go first, then
-//! the caches, then the servers; what has not ended after the time that settings give is given up.
+//! Servers take their places first, so that what is taken is told at once, and whoever asks how it
+//! is has an answer though the cluster gives none. Then come webhooks, caches, and what every
+//! replica runs. Caches fill before anybody leads, and stay warm when the lead is lost. At the end
+//! all go in the other order, the controllers first; what has not ended after the time that
+//! settings give is given up.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,7 +18,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::{Operator, run_parts, warm};
+use super::runnable::{self, Runnable, Where};
+use super::{Operator, prepare, run_parts, warm};
 use crate::backoff::Backoff;
 use crate::cache::Cache;
 use crate::certificate::{self, Current, Directory, SelfMade, Targets, Wanted};
@@ -28,13 +31,13 @@ use crate::election::{self, BadTerms, Election, Terms};
 use crate::event::Recorder;
 use crate::manifest::Names;
 use crate::metrics::Metrics;
-use crate::operator::report::{Controllers, caches};
+use crate::operator::report::{Controllers, caches, reconciles, untroubled};
 use crate::serve::debug::Page;
 use crate::serve::metrics::Pages;
 use crate::serve::probes::Probes;
-use crate::serve::{Access, Bind, BindError, Check, Listener, Process};
-use crate::settings::Settings;
-use crate::shard::Ring;
+use crate::serve::{Access, Bind, BindError, Listener, Process};
+use crate::settings::{LeaderElection, Settings};
+use crate::shard::{Member, Ring};
 use crate::webhook::{
     self, InstallError, LocalError, Place, Purpose, Registration, Server, Trust, Webhooks, install,
 };
@@ -95,12 +98,16 @@ impl Operator {
         let Operator {
             name,
             parts,
+            runnables,
             webhooks,
             mut namespaces,
             coordination,
             keeps_objects,
+            projections,
+            graceful_shutdown,
             probes,
             registers,
+            accesses: _,
             definitions: _,
             samples: _,
         } = self;
@@ -109,37 +116,67 @@ impl Operator {
         if !settings.namespaces.is_empty() {
             namespaces = settings.namespaces.iter().cloned().collect();
         }
+        let graceful_shutdown = settings.graceful_shutdown.unwrap_or(graceful_shutdown);
         registers.into_iter().for_each(|register| register(&mut registry));
         let mut servers = Servers { tasks: JoinSet::new(), stop: CancellationToken::new(), probes };
         let parts: Arc<[Box<dyn Part>]> = parts.into();
         let certificates = Arc::new(certificate::Metrics::new(&mut registry));
-        if !webhooks.is_empty() && settings.webhooks.bind != Bind::Nowhere {
-            let metrics = Arc::new(webhook::Metrics::new(&mut registry));
-            let place = Callee { name: &name, home: &home, client: &client, clock: &clock };
-            servers
-                .add_webhooks(place, webhooks, metrics, &settings, surrounding, &certificates)
-                .await?;
-        }
-
+        let is_called = !webhooks.is_empty() && settings.webhooks.bind != Bind::Nowhere;
+        let called = is_called.then(|| Arc::new(webhook::Metrics::new(&mut registry)));
+        let mut paths: Vec<_> = webhooks.registrations().map(|it| it.path.clone()).collect();
+        paths.dedup();
+        paths.retain(|_| is_called);
+        let leases = Arc::new(election::Metrics::new(&mut registry));
+        let metrics = Arc::new(Metrics::new(&mut registry));
         let (cache, run_cache) = Cache::build(client.clone(), !keeps_objects);
         let (recorder, run_recorder) = Recorder::new(client.clone(), &name, clock.clone());
-        let mut tasks = JoinSet::new();
-        tasks.spawn(run_cache);
-        tasks.spawn(run_recorder);
-        let election_metrics = Arc::new(election::Metrics::new(&mut registry));
-        let metrics = Arc::new(Metrics::new(&mut registry));
         metrics.register_cache(&mut registry, &cache);
         Process::register(&mut registry);
-        servers.probes.readiness.add("caches", caches(&cache));
-        let report = Controllers { cache: cache.downgrade(), parts: Arc::clone(&parts) };
+        let readiness = &mut servers.probes.readiness;
+        readiness.add("caches", caches(&cache));
+        readiness.tell("reconciles", reconciles(&parts));
+        let whose = Whose { name: &name, home: &home, client: &client, clock: &clock };
+        let wanted = &settings.leader_election;
+        let asked = Asked { leader: wanted.wanted, shards: settings.sharded };
+        let coordination = coordination.under(asked, surrounding == Surrounding::Pod);
+        let candidate = Candidate::new(coordination, whose, wanted, leases, &recorder)?;
+        candidate.add_check(&mut servers.probes);
+
+        // Until all of these have their places, nobody asks the cluster anything.
+        let listener = match settings.probes {
+            Bind::Nowhere => None,
+            _ => Some(Listener::bind("probes", &settings.probes).await?),
+        };
+        let report =
+            Controllers { cache: cache.downgrade(), parts: Arc::clone(&parts), webhooks: paths };
         let page = Page::new("controllers", Arc::new(report));
-        servers.add_metrics(registry, page, &client, &clock, &settings, &certificates).await?;
-        if settings.probes != Bind::Nowhere {
-            let listener = Listener::bind("probes", &settings.probes).await?;
+        servers.add_metrics(registry, page, whose, &settings, &certificates).await?;
+        let mut untold = None;
+        if let Some(metrics) = called {
+            let adding = servers.add_webhooks(
+                whose,
+                webhooks,
+                metrics,
+                &settings,
+                surrounding,
+                &certificates,
+            );
+            untold = adding.await?;
+        }
+        if let Some(listener) = listener {
             let (probes, stop) = (servers.probes.clone(), servers.stop.clone());
             servers.tasks.spawn(probes.run(listener, stop));
         }
+        if let Some(untold) = untold {
+            match shutdown.run_until_cancelled(untold.tell(&mut servers)).await {
+                Some(told) => told?,
+                None => return Ok(()),
+            }
+        }
 
+        let mut tasks = JoinSet::new();
+        tasks.spawn(run_cache);
+        tasks.spawn(run_recorder);
         let around = Surroundings {
             client: client.clone(),
             cache,
@@ -150,109 +187,194 @@ impl Operator {
             ring: None,
             sync_max: settings.cache_sync_timeout,
         };
+        prepare(&parts, &projections, &around.cache);
+        let stop_others = CancellationToken::new();
+        let mut others = runnable::start(&runnables, Where::Everywhere, &around, &stop_others);
         let warm = warm(&parts, &around);
-        let wanted = &settings.leader_election;
-        let asked = Asked { leader: wanted.wanted, shards: settings.sharded };
-        let coordination = coordination.under(asked, surrounding == Surrounding::Pod);
         info!(operator = name, ?coordination, "running");
         // All of it has the same time to end, whether it is told to or ends by itself.
         let ending = shutdown.child_token();
         let serving = async {
-            let working = async {
-                let terms =
-                    Terms::new(wanted.lease_duration, wanted.renew_deadline, wanted.retry_period)?;
-                let place = wanted.namespace.as_deref().unwrap_or(&home);
-                let lease = wanted.name.as_deref().unwrap_or(&name);
-                let (identity, around) = (election::identity(), &around);
-                match coordination {
-                    Coordination::None => {
-                        run_parts(&parts, around, &shutdown).await;
-                        return Ok(());
-                    }
-                    Coordination::Shards => {
-                        let joined =
-                            Ring::join_with(client.clone(), place, lease, &identity, clock, terms);
-                        let (ring, member) = joined;
-                        let around = Surroundings { ring: Some(ring), ..around.clone() };
-                        tokio::join!(
-                            member.run(shutdown.clone()),
-                            run_parts(&parts, &around, &shutdown),
-                        );
-                        return Ok(());
-                    }
-                    Coordination::Leader => {}
-                }
-                let election =
-                    Election::new(client.clone(), place, lease, &identity, clock.clone())
-                        .terms(terms)
-                        .metrics(election_metrics);
-                let led = election.run(shutdown.clone(), |leadership| {
-                    let around =
-                        Surroundings { client: leadership.client().clone(), ..around.clone() };
-                    let (parts, lost) = (Arc::clone(&parts), leadership.lost());
-                    async move {
-                        run_parts(&parts, &around, &lost).await;
-                        Ok::<(), Infallible>(())
-                    }
-                });
-                led.await.unwrap_or_else(|never| match never {});
-                Ok::<(), ServeError>(())
-            };
-            let worked = working.await;
+            candidate.work(parts, runnables, &around, &shutdown).await;
             ending.cancel();
+            stop_others.cancel();
+            while others.join_next().await.is_some() {}
             // Caches and events end when nobody has a handle on them.
             drop((warm, around));
             while tasks.join_next().await.is_some() {}
             servers.stop.cancel();
             while servers.tasks.join_next().await.is_some() {}
-            worked
         };
-        let served = ended_in_time(serving, &ending, settings.graceful_shutdown).await;
-        served.unwrap_or(Ok(()))
+        ended_in_time(serving, &ending, graceful_shutdown).await;
+        Ok(())
     }
 }
 
-/// Whose webhooks are called.
+/// Whose servers and leases these are.
 #[derive(Clone, Copy)]
-struct Callee<'a> {
+struct Whose<'a> {
     name: &'a str,
     home: &'a str,
     client: &'a Client,
     clock: &'a Clock,
 }
 
+/// A replica that works when it is its turn.
+enum Candidate {
+    /// It always is.
+    Alone,
+    Leader(Box<Election>),
+    Member(Ring, Box<Member>),
+}
+
+impl Candidate {
+    fn new(
+        coordination: Coordination,
+        whose: Whose<'_>,
+        wanted: &LeaderElection,
+        metrics: Arc<election::Metrics>,
+        recorder: &Recorder,
+    ) -> Result<Self, BadTerms> {
+        let terms = Terms::new(wanted.lease_duration, wanted.renew_deadline, wanted.retry_period)?;
+        let Whose { name, home, client, clock } = whose;
+        let place = wanted.namespace.as_deref().unwrap_or(home);
+        let lease = wanted.name.as_deref().unwrap_or(name);
+        let (identity, client, clock) = (election::identity(), client.clone(), clock.clone());
+        Ok(match coordination {
+            Coordination::None => Candidate::Alone,
+            Coordination::Leader => {
+                let election = Election::new(client, place, lease, &identity, clock);
+                let election = election.terms(terms).metrics(metrics).events(recorder.clone());
+                Candidate::Leader(Box::new(election))
+            }
+            Coordination::Shards => {
+                let joined = Ring::join_with(client, place, lease, &identity, clock, terms);
+                let (ring, member) = joined;
+                Candidate::Member(ring, Box::new(member.metrics(metrics)))
+            }
+        })
+    }
+
+    /// Has readiness tell why it is never its turn.
+    fn add_check(&self, probes: &mut Probes) {
+        match self {
+            Candidate::Alone => {}
+            Candidate::Leader(election) => {
+                let check = untroubled(election.status(), |status| status.trouble.as_ref());
+                probes.readiness.add("leader-election", check);
+            }
+            Candidate::Member(ring, _) => {
+                let check = untroubled(ring.share(), |share| share.trouble.as_ref());
+                probes.readiness.add("share", check);
+            }
+        }
+    }
+
+    /// Works whenever it is its turn, until `shutdown`.
+    async fn work(
+        self,
+        parts: Arc<[Box<dyn Part>]>,
+        runnables: Vec<Arc<Runnable>>,
+        around: &Surroundings,
+        shutdown: &CancellationToken,
+    ) {
+        match self {
+            Candidate::Alone => run_parts(&parts, &runnables, around, shutdown).await,
+            Candidate::Member(ring, member) => {
+                let around = Surroundings { ring: Some(ring), ..around.clone() };
+                let working = run_parts(&parts, &runnables, &around, shutdown);
+                tokio::join!(member.run(shutdown.clone()), working);
+            }
+            Candidate::Leader(election) => {
+                let led = election.run(shutdown.clone(), |leadership| {
+                    let client = leadership.client().clone();
+                    let around = Surroundings { client, ..around.clone() };
+                    let (parts, runnables) = (Arc::clone(&parts), runnables.clone());
+                    let lost = leadership.lost();
+                    async move {
+                        run_parts(&parts, &runnables, &around, &lost).await;
+                        Ok::<(), Infallible>(())
+                    }
+                });
+                led.await.unwrap_or_else(|never| match never {});
+            }
+        }
+    }
+}
+
+/// Webhooks of which the cluster is still to be told.
+struct Untold {
+    client: Client,
+    name: String,
+    webhooks: Arc<Webhooks>,
+    place: Place,
+    trust: Trust,
+    /// What it lacks.
+    lacking: watch::Sender<Option<String>>,
+}
+
+impl Untold {
+    /// Tells the cluster. One that lacks a definition whose objects are converted is told again when
+    /// it may have it: that may come later than its operator.
+    async fn tell(self, servers: &mut Servers) -> Result<(), ServeError> {
+        match self.install().await {
+            Ok(()) => Ok(()),
+            Err(error) if error.is_missing() => {
+                let stop = servers.stop.clone();
+                servers.tasks.spawn(async move {
+                    stop.run_until_cancelled(self.tell_later()).await;
+                });
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn tell_later(&self) {
+        let mut backoff = Backoff::default();
+        loop {
+            backoff.wait().await;
+            if self.install().await.is_ok() {
+                return info!("the cluster knows where webhooks are");
+            }
+        }
+    }
+
+    async fn install(&self) -> Result<(), InstallError> {
+        let Untold { client, name, webhooks, place, trust, lacking } = self;
+        let told = install(client, name, webhooks.registrations(), place, trust).await;
+        lacking.send_replace(told.as_ref().err().map(|error| {
+            let why = chain(error);
+            warn!(error = why, "the cluster does not know where webhooks are");
+            why
+        }));
+        told
+    }
+}
+
 impl Servers {
+    /// Begins to answer for webhooks. Gives what the cluster must be told, if nobody else does.
     async fn add_webhooks(
         &mut self,
-        callee: Callee<'_>,
+        whose: Whose<'_>,
         webhooks: Webhooks,
         metrics: Arc<webhook::Metrics>,
         settings: &Settings,
         surrounding: Surrounding,
         certificates: &Arc<certificate::Metrics>,
-    ) -> Result<(), ServeError> {
-        let Callee { name, home, client, clock } = callee;
+    ) -> Result<Option<Untold>, ServeError> {
+        let Whose { name, home, client, clock } = whose;
         let webhooks = Arc::new(webhooks.client(client.clone()));
         if surrounding == Surrounding::Beside && settings.webhooks.certificates.is_none() {
             let local = Server::local(Arc::clone(&webhooks), metrics, clock.now()).await?;
             let (server, place, trust) = local;
-            let told = install(client, name, webhooks.registrations(), &place, &trust).await;
-            match told {
-                Err(error) if error.is_missing() => {
-                    let (client, name) = (client.clone(), name.to_owned());
-                    let (tell, told) = watch::channel(Some(warned(&error)));
-                    self.probes.readiness.add("webhooks-installed", installed(told));
-                    let telling = install_later(client, name, webhooks, place, trust, tell);
-                    let stop = self.stop.clone();
-                    self.tasks.spawn(async move {
-                        stop.run_until_cancelled(telling).await;
-                    });
-                }
-                told => told?,
-            }
+            let lacking = watch::Sender::new(Some("it is being told".to_owned()));
+            let installed = untroubled(lacking.subscribe(), Option::as_ref);
+            self.probes.readiness.add("webhooks-installed", installed);
             self.probes.readiness.add("webhooks", server.check());
             self.tasks.spawn(server.run(self.stop.clone()));
-            return Ok(());
+            let (client, name) = (client.clone(), name.to_owned());
+            return Ok(Some(Untold { client, name, webhooks, place, trust, lacking }));
         }
         if surrounding == Surrounding::Afar {
             warn!("webhooks are served, but the cluster cannot call this machine by itself");
@@ -280,15 +402,14 @@ impl Servers {
         self.probes.readiness.add("certificate", current.check());
         self.probes.readiness.add("webhooks", server.check());
         self.tasks.spawn(server.run(self.stop.clone()));
-        Ok(())
+        Ok(None)
     }
 
     async fn add_metrics(
         &mut self,
         registry: Registry,
         page: Page,
-        client: &Client,
-        clock: &Clock,
+        whose: Whose<'_>,
         settings: &Settings,
         certificates: &Arc<certificate::Metrics>,
     ) -> Result<(), ServeError> {
@@ -314,56 +435,14 @@ impl Servers {
             None => {
                 let kept = certificate::Kept::default();
                 let wanted = Wanted::for_localhost();
-                let kept = certificate::plan(&kept, &wanted, true, clock.now())?;
+                let kept = certificate::plan(&kept, &wanted, true, whose.clock.now())?;
                 current.show(kept.serving)?;
             }
         }
-        let pages = Pages::new(registry, Access::new(client.clone())).with(page);
+        let pages = Pages::new(registry, Access::new(whose.client.clone())).with(page);
         self.tasks.spawn(pages.run(listener.secured(current), stop));
         Ok(())
     }
-}
-
-/// Tells the cluster of webhooks until it takes it, and says by `tell` what it lacks until then: a
-/// definition whose objects are converted may come later than its operator.
-async fn install_later(
-    client: Client,
-    name: String,
-    webhooks: Arc<Webhooks>,
-    place: Place,
-    trust: Trust,
-    tell: watch::Sender<Option<String>>,
-) {
-    let mut backoff = Backoff::default();
-    loop {
-        backoff.wait().await;
-        match install(&client, &name, webhooks.registrations(), &place, &trust).await {
-            Ok(()) => {
-                info!("the cluster knows where webhooks are");
-                tell.send_replace(None);
-                return;
-            }
-            Err(error) => tell.send_replace(Some(warned(&error))),
-        };
-    }
-}
-
-/// Why the cluster does not know where webhooks are, which is told.
-fn warned(error: &InstallError) -> String {
-    let why = chain(error);
-    warn!(error = why, "the cluster does not know where webhooks are");
-    why
-}
-
-/// Whether the cluster knows where webhooks are.
-fn installed(lacking: watch::Receiver<Option<String>>) -> Check {
-    Check::new(move || {
-        let verdict = match &*lacking.borrow() {
-            Some(why) => Err(why.clone()),
-            None => Ok(()),
-        };
-        async move { verdict }
-    })
 }
 
 /// The objects by which the server knows an operator's webhooks.
@@ -380,21 +459,18 @@ fn targets(name: &str, webhooks: &Webhooks) -> Targets {
     }
 }
 
-/// What `working` comes to, if it ends in time once it should.
-async fn ended_in_time<T>(
-    working: impl Future<Output = T>,
+/// Has `working` end in time once it should.
+async fn ended_in_time(
+    working: impl Future<Output = ()>,
     shutdown: &CancellationToken,
     time: Duration,
-) -> Option<T> {
+) {
     let late = async {
         shutdown.cancelled().await;
         tokio::time::sleep(time).await;
     };
     tokio::select! {
-        worked = working => Some(worked),
-        () = late => {
-            warn!(?time, "what is still under way is given up");
-            None
-        }
+        () = working => {}
+        () = late => warn!(?time, "what is still under way is given up"),
     }
 }

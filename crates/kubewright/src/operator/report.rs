@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::cache::{Cache, WeakCache};
 use crate::controller::Part;
 use crate::informer::State;
+use crate::key::ObjectKey;
 use crate::serve::Check;
 use crate::serve::debug::Report;
 
@@ -31,10 +33,45 @@ pub(super) fn caches(cache: &Cache) -> Check {
     })
 }
 
-/// The page about controllers.
+/// Whether nothing troubles somebody, by what they say of themselves.
+pub(super) fn untroubled<T: Send + Sync + 'static>(
+    status: watch::Receiver<T>,
+    trouble: fn(&T) -> Option<&String>,
+) -> Check {
+    Check::new(move || {
+        let trouble = trouble(&status.borrow()).cloned();
+        async move { trouble.map_or(Ok(()), Err) }
+    })
+}
+
+/// Whether no object has its reconciles panic. It is the program's mistake, and people should know;
+/// but others than the objects it is about are none the worse for it.
+pub(super) fn reconciles(parts: &Arc<[Box<dyn Part>]>) -> Check {
+    let parts = Arc::clone(parts);
+    Check::new(move || {
+        let told = parts.iter().filter_map(|part| {
+            let (keys, more) = part.panicking();
+            let keys: Vec<&str> = keys.iter().map(ObjectKey::as_str).collect();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let name = part.name();
+            (!keys.is_empty()).then(|| format!("{name} panics at {}{more}", keys.join(", ")))
+        });
+        let told: Vec<String> = told.collect();
+        async move {
+            match told.is_empty() {
+                true => Ok(()),
+                false => Err(told.join("; ")),
+            }
+        }
+    })
+}
+
+/// The page about controllers, the kinds they read, and webhooks.
 pub(super) struct Controllers {
     pub(super) cache: WeakCache,
     pub(super) parts: Arc<[Box<dyn Part>]>,
+    /// Where webhooks are called, if they are.
+    pub(super) webhooks: Vec<String>,
 }
 
 impl Report for Controllers {
@@ -53,7 +90,7 @@ impl Report for Controllers {
             })
             .collect();
         let controllers: Vec<Value> = self.parts.iter().map(|part| part.report()).collect();
-        json!({ "controllers": controllers, "kinds": kinds })
+        json!({ "controllers": controllers, "kinds": kinds, "webhooks": self.webhooks })
     }
 }
 

@@ -5,8 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tracing::Span;
 
 use super::{Add, Causes, Key, Outcome, Pauses, Stats, Taken};
+use crate::trail::Trail;
 
 /// Room for so many keys is kept, whether they wait or not.
 const ROOMY: usize = 4096;
@@ -36,6 +38,8 @@ struct Waiting {
     /// When it may be worked on. The moment of its arrival if that is at once.
     due: Instant,
     causes: Causes,
+    /// In a box, since mostly there is none.
+    trail: Option<Box<Trail>>,
 }
 
 impl<K: Key> State<K> {
@@ -58,7 +62,14 @@ impl<K: Key> State<K> {
         self.adds += 1;
         let mut causes = Causes::default();
         causes.extend(add.cause);
-        self.wait(key, add.priority, after(now, add.after), causes, now);
+        let waiting = Waiting {
+            priority: add.priority,
+            arrival: 0,
+            due: after(now, add.after),
+            causes,
+            trail: add.event.and_then(Trail::begin),
+        };
+        self.wait(key, waiting, now);
     }
 
     /// The key to work on next.
@@ -84,6 +95,7 @@ impl<K: Key> State<K> {
             priority: waiting.priority,
             causes: waiting.causes,
             waited: now.saturating_duration_since(waiting.due),
+            event: waiting.trail.map_or_else(Span::none, |trail| trail.end()),
         })
     }
 
@@ -108,7 +120,10 @@ impl<K: Key> State<K> {
             }
         };
         match pause {
-            Some(pause) => self.wait(key, priority, after(now, pause), causes, now),
+            Some(pause) => {
+                let due = after(now, pause);
+                self.wait(key, Waiting { priority, arrival: 0, due, causes, trail: None }, now);
+            }
             None => self.arrange(&key, now),
         }
     }
@@ -156,21 +171,18 @@ impl<K: Key> State<K> {
         self.closed
     }
 
-    /// Lets a key wait, or wait less if it does already.
-    fn wait(&mut self, key: K, priority: i32, due: Instant, causes: Causes, now: Instant) {
+    /// Lets a key wait, or wait less if it does already. Its place among others is found here.
+    fn wait(&mut self, key: K, new: Waiting, now: Instant) {
         match self.waiting.get_mut(&key) {
             Some(waiting) => {
                 // Where it was; it may not be in either.
                 self.ready.remove(&(Reverse(waiting.priority), waiting.arrival, key.clone()));
                 self.delayed.remove(&(waiting.due, waiting.arrival, key.clone()));
-                waiting.priority = waiting.priority.max(priority);
-                waiting.due = waiting.due.min(due);
-                waiting.causes.merge(causes);
+                waiting.merge(new);
             }
             None => {
                 self.arrivals += 1;
-                let waiting = Waiting { priority, arrival: self.arrivals, due, causes };
-                self.waiting.insert(key.clone(), waiting);
+                self.waiting.insert(key.clone(), Waiting { arrival: self.arrivals, ..new });
             }
         }
         self.arrange(&key, now);
@@ -189,6 +201,20 @@ impl<K: Key> State<K> {
             false => {
                 self.delayed.insert((waiting.due, waiting.arrival, key.clone()));
             }
+        }
+    }
+}
+
+impl Waiting {
+    /// Takes in another reason to wait. It keeps its place.
+    fn merge(&mut self, other: Waiting) {
+        self.priority = self.priority.max(other.priority);
+        self.due = self.due.min(other.due);
+        self.causes.merge(other.causes);
+        match (&self.trail, other.trail) {
+            (Some(trail), Some(other)) => trail.join(&other),
+            (None, Some(other)) => self.trail = Some(other),
+            (_, None) => {}
         }
     }
 }

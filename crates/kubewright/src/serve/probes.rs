@@ -2,6 +2,7 @@
 //!
 //! `/healthz` and `/readyz` are `ok` or a 500 that says which of the named checks fail; each check
 //! has its own page below, which says why. `?verbose` lists all, `?exclude=name` leaves one out.
+//! Some are only told of: people should know, but nobody should be restarted or passed over for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +22,14 @@ pub struct Check(Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send +
 
 /// Checks by name.
 #[derive(Clone, Default)]
-pub struct Checks(BTreeMap<String, Check>);
+pub struct Checks(BTreeMap<String, Named>);
+
+#[derive(Clone)]
+struct Named {
+    check: Check,
+    /// Whether all fails when this one does.
+    counts: bool,
+}
 
 /// What is asked at `/healthz` and at `/readyz`.
 #[derive(Clone, Default)]
@@ -47,7 +55,12 @@ impl Check {
 impl Checks {
     /// Adds a check, or replaces the one of that name.
     pub fn add(&mut self, name: &str, check: Check) {
-        self.0.insert(name.to_owned(), check);
+        self.0.insert(name.to_owned(), Named { check, counts: true });
+    }
+
+    /// The same for one that is told of and does not count: all is well though it fails.
+    pub fn tell(&mut self, name: &str, check: Check) {
+        self.0.insert(name.to_owned(), Named { check, counts: false });
     }
 
     /// What they say below `root`, asked for what follows it in the path.
@@ -55,7 +68,7 @@ impl Checks {
         match rest.trim_matches('/') {
             "" => self.all(query).await,
             name => match self.0.get(name) {
-                Some(check) => alone(check.ask().await),
+                Some(named) => alone(named.check.ask().await),
                 None if self.0.is_empty() && name == "ping" => alone(Ok(())),
                 None => not_found(),
             },
@@ -67,11 +80,12 @@ impl Checks {
         let is_verbose = asked.iter().any(|(name, _)| name == "verbose");
         let excluded: BTreeSet<&str> =
             asked.iter().filter(|(name, _)| name == "exclude").map(|(_, it)| it.as_ref()).collect();
-        let verdicts = join_all(self.0.iter().map(async |(name, check)| {
+        let verdicts = join_all(self.0.iter().map(async |(name, Named { check, counts })| {
             let verdict = match excluded.contains(name.as_str()) {
                 true => Verdict::Excluded,
                 false if check.ask().await.is_ok() => Verdict::Passed,
-                false => Verdict::Failed,
+                false if *counts => Verdict::Failed,
+                false => Verdict::Told,
             };
             (name.as_str(), verdict)
         }));
@@ -88,6 +102,8 @@ impl Checks {
 enum Verdict {
     Passed,
     Excluded,
+    /// It failed, and does not count.
+    Told,
     Failed,
 }
 
@@ -102,6 +118,7 @@ fn report(verdicts: &[(&str, Verdict)], unknown: &[&str], is_verbose: bool) -> A
         .map(|(name, verdict)| match verdict {
             Verdict::Passed => format!("[+]{name} ok\n"),
             Verdict::Excluded => format!("[+]{name} excluded: ok\n"),
+            Verdict::Told => format!("[-]{name} failed, which does not count: reason withheld\n"),
             Verdict::Failed => format!("[-]{name} failed: reason withheld\n"),
         })
         .collect();

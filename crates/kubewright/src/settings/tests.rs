@@ -49,7 +49,7 @@ fn defaults_are_those_that_go_users_know() {
         [":8443", ":8081", ":9443"]
     );
     assert!(metrics.secure && !settings.http2 && settings.namespaces.is_empty());
-    assert_eq!(settings.graceful_shutdown, Duration::from_secs(30));
+    assert_eq!(settings.graceful_shutdown, None);
     assert_eq!(settings.cache_sync_timeout, Duration::from_secs(120));
     assert_eq!(settings.logs, Logs { level: "info".to_owned(), format: LogFormat::Text });
 }
@@ -62,7 +62,7 @@ fn flags_go_before_variables_before_the_file_before_defaults() {
     assert_eq!(settings.logs.level, "flag");
     assert_eq!(settings.cache_sync_timeout, Duration::from_secs(20));
     assert_eq!(settings.namespaces, ["a", "b"]);
-    assert_eq!(settings.graceful_shutdown, Duration::from_secs(30));
+    assert_eq!(settings.graceful_shutdown, None);
 }
 
 #[test]
@@ -107,7 +107,7 @@ otlpEndpoint: http://127.0.0.1:4317
     assert_eq!(settings.probes, Bind::Nowhere);
     assert_eq!(settings.webhooks.bind, Bind::Port(9444));
     assert_eq!(settings.webhooks.certificates, Some(PathBuf::from("/webhooks")));
-    assert_eq!(settings.graceful_shutdown, Duration::from_secs(60));
+    assert_eq!(settings.graceful_shutdown, Some(Duration::from_secs(60)));
     assert_eq!(settings.cache_sync_timeout, Duration::from_secs(90));
     assert_eq!(settings.logs, Logs { level: "debug".to_owned(), format: LogFormat::Json });
     assert_eq!(settings.otlp_endpoint.as_deref(), Some("http://127.0.0.1:4317"));

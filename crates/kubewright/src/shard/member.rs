@@ -17,7 +17,7 @@ use super::seat::{RING, Seat, SeatError, claim};
 use super::view::Claim;
 use super::{Ring, Term};
 use crate::Clock;
-use crate::election::{Hold, Renewal, Terms};
+use crate::election::{self, Hold, Renewal, Terms};
 use crate::informer::{Change, Informer, Scope, Source, Subscription};
 
 /// How long others may take to say what one thing made them say.
@@ -31,6 +31,7 @@ pub struct Member {
     seat: Seat,
     terms: Terms,
     clock: Clock,
+    metrics: Option<Arc<election::Metrics>>,
 }
 
 /// Where the leases of a ring are.
@@ -57,7 +58,12 @@ impl Member {
         terms: Terms,
         clock: Clock,
     ) -> Self {
-        Member { ring, client, place, seat, terms, clock }
+        Member { ring, client, place, seat, terms, clock, metrics: None }
+    }
+
+    /// Counts how often leases could not be read or written.
+    pub fn metrics(self, metrics: Arc<election::Metrics>) -> Self {
+        Member { metrics: Some(metrics), ..self }
     }
 
     /// Is a member until `shutdown`, then lets all work end and leaves. One that could not renew its
@@ -217,6 +223,9 @@ impl Member {
     /// Takes note of what went wrong.
     fn note(&self, error: Option<&SeatError>) {
         let trouble = error.map(ToString::to_string);
+        if let (Some(metrics), Some(_)) = (&self.metrics, error) {
+            metrics.failed(&self.place.ring);
+        }
         self.ring.0.share.send_if_modified(|share| {
             let is_new = share.trouble != trouble;
             if is_new && let Some(trouble) = &trouble {

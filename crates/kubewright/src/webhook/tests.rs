@@ -15,12 +15,21 @@ use super::*;
 
 /// Sends a body to one webhook after the other; the status of HTTP, and the answer.
 async fn ask(webhooks: &Webhooks, path: &str, media_type: &str, body: &str) -> (u16, Value) {
+    ask_counted(webhooks, path, media_type, body, &Metrics::new(&mut Registry::default())).await
+}
+
+async fn ask_counted(
+    webhooks: &Webhooks,
+    path: &str,
+    media_type: &str,
+    body: &str,
+    metrics: &Metrics,
+) -> (u16, Value) {
     let request = Request::post(path)
         .header(header::CONTENT_TYPE, media_type)
         .body(Full::new(Bytes::copy_from_slice(body.as_bytes())))
         .expect("a request");
-    let metrics = Metrics::new(&mut Registry::default());
-    let answer = webhooks.answer(request, &metrics).await;
+    let answer = webhooks.answer(request, metrics).await;
     let status = answer.status().as_u16();
     let body = answer.into_body().collect().await.expect("a body").to_bytes();
     (status, serde_json::from_slice(&body).unwrap_or_default())
@@ -442,6 +451,28 @@ async fn what_cannot_be_converted_is_named_with_its_versions() {
         "internal error occurred during conversion",
     )
     .await;
+}
+
+#[tokio::test]
+async fn a_version_that_panics_is_counted_and_the_next_review_is_answered() {
+    let webhooks = Webhooks::new().converting(Conversion::hub::<Pet>().spoke::<beta::Pet>());
+    let mut registry = Registry::default();
+    let metrics = Metrics::new(&mut registry);
+    let mut results = Vec::new();
+    for name in ["panic", "Rex"] {
+        let review = json!({"request": {
+            "uid": "u", "desiredAPIVersion": "zoo.example.com/v1",
+            "objects": [pet("v1beta1", json!({"name": "rex"}), json!({"names": [name]}))],
+        }});
+        let body = review.to_string();
+        let asked = ask_counted(&webhooks, "/convert", "application/json", &body, &metrics).await;
+        results.push(asked.1["response"]["result"]["status"].clone());
+    }
+    assert_eq!(results, ["Failure", "Success"]);
+    let mut told = String::new();
+    prometheus_client::encoding::text::encode(&mut told, &registry).expect("a text");
+    let count = "controller_runtime_conversion_webhook_panics_total 1";
+    assert!(told.lines().any(|line| line == count), "{told}");
 }
 
 #[tokio::test]

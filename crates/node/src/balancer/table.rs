@@ -3,17 +3,31 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, Service, ServicePort};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::networking::v1::{HTTPIngressPath, Ingress, IngressBackend};
 
+/// For how long a client is led to the same pod where its Service does not say.
+const AFFINITY: Duration = Duration::from_secs(10_800);
+
 /// What goes where.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Table {
-    pub(super) fronts: BTreeMap<Front, Vec<SocketAddr>>,
+    pub(super) fronts: BTreeMap<Front, Behind>,
     /// The most specific first.
     pub(super) routes: Vec<Route>,
+}
+
+/// Who stands behind a front.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Behind {
+    pub(super) all: Vec<SocketAddr>,
+    /// Those to whom clients of other machines are led, if that makes a difference.
+    pub(super) for_others: Option<Vec<SocketAddr>>,
+    /// For how long a client that comes again is led to the same pod, if it is.
+    pub(super) affinity: Option<Duration>,
 }
 
 /// Where a port of a Service is found.
@@ -50,19 +64,35 @@ pub(super) struct Route {
     pub(super) backends: Vec<SocketAddr>,
 }
 
+impl Behind {
+    pub(super) fn only(all: Vec<SocketAddr>) -> Self {
+        Behind { all, ..Behind::default() }
+    }
+
+    /// Those to whom a client is led that comes to a place of this machine.
+    pub(super) fn for_client(&self, client: IpAddr, place: IpAddr) -> &[SocketAddr] {
+        match &self.for_others {
+            Some(backends) if client != place && !client.is_loopback() => backends,
+            _ => &self.all,
+        }
+    }
+}
+
 impl Table {
+    /// `nodes` are those that this machine is.
     pub(super) fn of(
         services: &[Arc<Service>],
         slices: &[Arc<EndpointSlice>],
         ingresses: &[Arc<Ingress>],
+        nodes: &[String],
     ) -> Self {
-        let cluster = Cluster { services, slices };
+        let cluster = Cluster { services, slices, nodes };
         let mut table = Table::default();
         for service in services {
             for port in service.spec.iter().flat_map(|spec| spec.ports.iter().flatten()) {
-                let backends = cluster.endpoints(service, port.name.as_deref());
+                let endpoints = cluster.endpoints(service, port.name.as_deref());
                 for front in fronts(service, port) {
-                    table.fronts.insert(front, backends.clone());
+                    table.fronts.insert(front, behind(service, front.place, &endpoints));
                 }
             }
         }
@@ -83,7 +113,10 @@ impl Table {
 
     /// Leads to where pods are, from where they are shown.
     pub(super) fn reach(&mut self, reach: impl Fn(SocketAddr) -> SocketAddr) {
-        let fronts = self.fronts.values_mut();
+        let fronts = self
+            .fronts
+            .values_mut()
+            .flat_map(|behind| std::iter::once(&mut behind.all).chain(behind.for_others.as_mut()));
         let routes = self.routes.iter_mut().map(|route| &mut route.backends);
         for backend in fronts.chain(routes).flatten() {
             *backend = reach(*backend);
@@ -115,7 +148,8 @@ impl Table {
                 let own = own.filter(|ip| !ip.is_unspecified());
                 let place = own.map_or(Place::Node, Place::Host);
                 let front = Front { place, protocol, port };
-                self.fronts.entry(front).or_insert_with(|| vec![SocketAddr::new(address, to)]);
+                let behind = || Behind::only(vec![SocketAddr::new(address, to)]);
+                self.fronts.entry(front).or_insert_with(behind);
             }
         }
     }
@@ -130,7 +164,7 @@ impl Table {
         for service in services.iter().filter(is_server) {
             for port in service.spec.iter().flat_map(|spec| spec.ports.iter().flatten()) {
                 for front in fronts(service, port) {
-                    self.fronts.insert(front, vec![place]);
+                    self.fronts.insert(front, Behind::only(vec![place]));
                 }
             }
         }
@@ -194,14 +228,69 @@ fn fronts(service: &Service, port: &ServicePort) -> Vec<Front> {
     own.chain(on_node).chain(balanced).collect()
 }
 
+/// A pod behind a port of a Service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Endpoint {
+    address: SocketAddr,
+    is_ready: bool,
+    /// It is ending, and serves until it has.
+    is_leaving: bool,
+    /// It is on this machine.
+    is_here: bool,
+}
+
+/// Those of some pods that can be led to: who is ready, or else who serves until it ends.
+fn usable(endpoints: &[Endpoint], is_meant: impl Fn(&Endpoint) -> bool) -> Vec<SocketAddr> {
+    let of = |has: fn(&Endpoint) -> bool| -> Vec<SocketAddr> {
+        let found = endpoints.iter().filter(|it| is_meant(it) && has(it));
+        found.map(|endpoint| endpoint.address).collect()
+    };
+    let ready = of(|it| it.is_ready);
+    if ready.is_empty() { of(|it| it.is_leaving) } else { ready }
+}
+
+/// Who stands behind a place of a Service, as its policies say.
+fn behind(service: &Service, place: Place, endpoints: &[Endpoint]) -> Behind {
+    let spec = service.spec.as_ref();
+    let is_local = |policy: Option<&String>| policy.is_some_and(|policy| policy == "Local");
+    let everywhere = || usable(endpoints, |_| true);
+    let here = || usable(endpoints, |endpoint| endpoint.is_here);
+    let (all, for_others) = match place {
+        Place::Service(_) if is_local(spec.and_then(|it| it.internal_traffic_policy.as_ref())) => {
+            (here(), None)
+        }
+        // Who is on this machine itself may go anywhere.
+        Place::Node | Place::Host(_)
+            if is_local(spec.and_then(|it| it.external_traffic_policy.as_ref())) =>
+        {
+            (everywhere(), Some(here()))
+        }
+        _ => (everywhere(), None),
+    };
+    Behind { all, for_others, affinity: affinity(service) }
+}
+
+fn affinity(service: &Service) -> Option<Duration> {
+    let spec = service.spec.as_ref()?;
+    if spec.session_affinity.as_deref() != Some("ClientIP") {
+        return None;
+    }
+    let config = spec.session_affinity_config.as_ref();
+    let seconds = config.and_then(|config| config.client_ip.as_ref()?.timeout_seconds);
+    let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
+    Some(seconds.map_or(AFFINITY, Duration::from_secs))
+}
+
 struct Cluster<'a> {
     services: &'a [Arc<Service>],
     slices: &'a [Arc<EndpointSlice>],
+    /// Those that this machine is.
+    nodes: &'a [String],
 }
 
 impl Cluster<'_> {
-    /// The pods that are ready behind a port of a Service, in order.
-    fn endpoints(&self, service: &Service, port: Option<&str>) -> Vec<SocketAddr> {
+    /// The pods behind a port of a Service, in order.
+    fn endpoints(&self, service: &Service, port: Option<&str>) -> Vec<Endpoint> {
         let metadata = &service.metadata;
         let is_its = |slice: &&Arc<EndpointSlice>| {
             let labels = slice.metadata.labels.as_ref();
@@ -215,13 +304,17 @@ impl Cluster<'_> {
             let port = ports.find(|port| port.name.as_deref().unwrap_or_default() == wanted);
             let Some(port) = port.and_then(|port| u16::try_from(port.port?).ok()) else { continue };
             for endpoint in slice.endpoints.iter().flatten() {
-                let conditions = endpoint.conditions.as_ref();
-                if conditions.and_then(|conditions| conditions.ready) == Some(false) {
-                    continue;
-                }
+                let conditions = endpoint.conditions.clone().unwrap_or_default();
+                let is_ready = conditions.ready.unwrap_or(true);
+                let is_leaving = conditions.serving.unwrap_or(is_ready)
+                    && conditions.terminating.unwrap_or(false);
+                let is_here = endpoint.node_name.as_ref().is_some_and(|it| self.nodes.contains(it));
                 let addresses = endpoint.addresses.iter();
                 let addresses = addresses.filter_map(|address| address.parse().ok());
-                found.extend(addresses.map(|address| SocketAddr::new(address, port)));
+                found.extend(addresses.map(|address| {
+                    let address = SocketAddr::new(address, port);
+                    Endpoint { address, is_ready, is_leaving, is_here }
+                }));
             }
         }
         found.sort();
@@ -262,6 +355,7 @@ impl Cluster<'_> {
             Some(name) => port.name.as_ref() == Some(name),
             None => Some(port.port) == wanted.number,
         });
-        port.map(|port| self.endpoints(service, port.name.as_deref())).unwrap_or_default()
+        let endpoints = port.map(|port| self.endpoints(service, port.name.as_deref()));
+        usable(&endpoints.unwrap_or_default(), |_| true)
     }
 }

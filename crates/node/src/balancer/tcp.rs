@@ -2,15 +2,17 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::ACCEPT_PAUSE;
+use super::affinity::Turns;
+use super::table::Behind;
 
 /// How long a pod may take to take a connection before another is tried.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -19,18 +21,19 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// If the place is taken.
 pub(super) async fn serve(
     place: SocketAddr,
-    backends: impl Fn() -> Vec<SocketAddr>,
+    behind: impl Fn() -> Behind,
     stop: CancellationToken,
 ) -> io::Result<()> {
     let listener = TcpListener::bind(place).await?;
-    let (turn, mut connections) = (AtomicUsize::new(0), JoinSet::new());
+    let (mut turns, mut connections) = (Turns::default(), JoinSet::new());
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
-        let Ok((mut client, _)) = accepted else {
+        let Ok((mut client, peer)) = accepted else {
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let backends = backends();
-        let turn = turn.fetch_add(1, Ordering::Relaxed);
+        let behind = behind();
+        let backends = behind.for_client(peer.ip(), place.ip()).to_vec();
+        let turn = turns.take(peer.ip(), &backends, behind.affinity, Instant::now());
         connections.spawn(async move {
             match connect(&backends, turn).await {
                 Ok(mut pod) => {

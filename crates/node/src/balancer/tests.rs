@@ -3,6 +3,8 @@ use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use super::affinity::Turns;
+use super::table::Behind;
 use super::*;
 
 fn read<T: DeserializeOwned>(text: &str) -> Arc<T> {
@@ -49,7 +51,7 @@ spec:
     http: {paths: [{path: /x, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}",
         ),
     ];
-    Table::of(&services, &slices, &ingresses)
+    Table::of(&services, &slices, &ingresses, &[])
 }
 
 #[test]
@@ -63,9 +65,9 @@ spec: {{clusterIPs: [10.0.0.1], ports: [{{name: https, port: 443}}]}}"
     let place = SocketAddr::from((Ipv4Addr::LOCALHOST, 6443));
     let check = |service: Arc<Service>, expected: Vec<SocketAddr>| {
         let services = [service];
-        let mut table = Table::of(&services, &[], &[]);
+        let mut table = Table::of(&services, &[], &[], &[]);
         table.place_server(&services, place);
-        assert_eq!(table.fronts.into_values().collect::<Vec<_>>(), [expected]);
+        assert_eq!(table.fronts.into_values().collect::<Vec<_>>(), [Behind::only(expected)]);
     };
     check(server("kubernetes", "default"), vec![place]);
     check(server("kubernetes", "other"), Vec::new());
@@ -85,7 +87,7 @@ fn ports_and_addresses_of_services_lead_to_pods_that_are_ready() {
             Place::Host(ip) => format!("host {ip}"),
             Place::Service(ip) => ip.to_string(),
         };
-        format!("{place}:{} {:?} -> {to:?}", front.port, front.protocol)
+        format!("{place}:{} {:?} -> {:?}", front.port, front.protocol, to.all)
     });
     let ready = "[10.0.0.1:8080, 127.0.0.1:18080]";
     let expected = [
@@ -109,7 +111,7 @@ fn pods_have_the_ports_of_the_machine_that_they_want() {
         table.place_host_ports(&[pod(spec, status)]);
         table.fronts.retain(|front, _| !before.contains_key(front));
         let found = table.fronts.iter().map(|(Front { place, protocol, port }, to)| {
-            format!("{place:?} {port} {protocol:?} -> {to:?}")
+            format!("{place:?} {port} {protocol:?} -> {:?}", to.all)
         });
         assert_eq!(found.collect::<Vec<_>>(), expected, "{spec} {status}");
     };
@@ -133,7 +135,7 @@ async fn datagrams_go_to_a_pod_and_answers_back() {
     let place = free.local_addr().expect("an address");
     drop(free);
     let (stop, mut tasks) = (CancellationToken::new(), JoinSet::new());
-    tasks.spawn(udp::serve(place, move || vec![behind], stop.clone()));
+    tasks.spawn(udp::serve(place, move || Behind::only(vec![behind]), stop.clone()));
     let client = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a port");
     client.connect(place).await.expect("an address");
     let mut heard = [0; 16];
@@ -153,6 +155,96 @@ async fn datagrams_go_to_a_pod_and_answers_back() {
     assert_eq!(&heard[..length], b"me");
     stop.cancel();
     tasks.join_next().await.expect("a task").expect("no panic").expect("it listened");
+}
+
+/// Who stands behind each place of a Service with these policies, on the node `here`.
+fn check_policy(policies: &str, endpoints: &str, expected: &[&str]) {
+    let services = [read(&format!(
+        "metadata: {{name: web, namespace: d}}
+spec: {{clusterIPs: [10.0.0.99], ports: [{{port: 80, nodePort: 30080}}], {policies}}}"
+    ))];
+    let slices = [read(&format!(
+        "metadata: {{name: web-1, namespace: d, labels: {{kubernetes.io/service-name: web}}}}
+addressType: IPv4
+ports: [{{port: 80}}]
+endpoints: [{endpoints}]"
+    ))];
+    let table = Table::of(&services, &slices, &[], &["here".to_owned()]);
+    let told = table.fronts.iter().map(|(front, behind)| {
+        let client = IpAddr::from([192, 0, 2, 1]);
+        let last = |all: &[SocketAddr]| -> Vec<String> {
+            all.iter()
+                .map(|it| it.ip().to_string().rsplit('.').next().unwrap_or("").to_owned())
+                .collect()
+        };
+        let place = IpAddr::from([192, 0, 2, 9]);
+        let (from_here, from_there) =
+            (behind.for_client(place, place), behind.for_client(client, place));
+        let front = if front.place == Place::Node { "node" } else { "address" };
+        format!("{front}: here {}, there {}", last(from_here).join(" "), last(from_there).join(" "))
+    });
+    assert_eq!(told.collect::<Vec<_>>(), expected, "{policies} {endpoints}");
+}
+
+#[test]
+fn policies_keep_what_comes_on_this_machine() {
+    let both = "{addresses: [10.0.0.1], nodeName: here}, {addresses: [10.0.0.2], nodeName: there}";
+    check_policy("", both, &["node: here 1 2, there 1 2", "address: here 1 2, there 1 2"]);
+    check_policy(
+        "externalTrafficPolicy: Local",
+        both,
+        &["node: here 1 2, there 1", "address: here 1 2, there 1 2"],
+    );
+    check_policy(
+        "internalTrafficPolicy: Local",
+        both,
+        &["node: here 1 2, there 1 2", "address: here 1, there 1"],
+    );
+    let elsewhere = "{addresses: [10.0.0.2], nodeName: there}";
+    check_policy(
+        "externalTrafficPolicy: Local, internalTrafficPolicy: Local",
+        elsewhere,
+        &["node: here 2, there ", "address: here , there "],
+    );
+}
+
+#[test]
+fn pods_that_are_ending_serve_when_nobody_else_does() {
+    let leaving = "conditions: {ready: false, serving: true, terminating: true}";
+    let gone = "conditions: {ready: false, serving: false, terminating: true}";
+    let ending = format!(
+        "{{addresses: [10.0.0.1], nodeName: here, {leaving}}}, \
+         {{addresses: [10.0.0.2], nodeName: there, {leaving}}}, \
+         {{addresses: [10.0.0.3], nodeName: there, {gone}}}"
+    );
+    check_policy("", &ending, &["node: here 1 2, there 1 2", "address: here 1 2, there 1 2"]);
+    let with_ready = format!("{ending}, {{addresses: [10.0.0.4], nodeName: there}}");
+    check_policy("", &with_ready, &["node: here 4, there 4", "address: here 4, there 4"]);
+    check_policy(
+        "externalTrafficPolicy: Local",
+        &with_ready,
+        &["node: here 4, there 1", "address: here 4, there 4"],
+    );
+}
+
+#[test]
+fn a_client_is_led_to_the_same_pod_where_its_service_wants_it_so() {
+    let one = |last| SocketAddr::from(([10, 0, 0, last], 80));
+    let (all, rest) = ([one(1), one(2), one(3)], [one(1), one(3)]);
+    let (affinity, start) = (Some(Duration::from_secs(10)), tokio::time::Instant::now());
+    let at = |second| start + Duration::from_secs(second);
+    let (a, b) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
+    let mut turns = Turns::default();
+    assert_eq!([turns.take(a, &all, None, start), turns.take(a, &all, None, start)], [0, 1]);
+    assert_eq!(turns.take(a, &all, affinity, at(0)), 2);
+    assert_eq!(turns.take(b, &all, affinity, at(1)), 0);
+    // Each time it comes it is known for as long again.
+    assert_eq!(turns.take(a, &all, affinity, at(9)), 2);
+    assert_eq!(turns.take(a, &all, affinity, at(18)), 2);
+    assert_eq!(turns.take(a, &all, affinity, at(28)), 1);
+    // The pod that it was led to has gone.
+    assert_eq!(turns.take(a, &rest, affinity, at(29)), 1);
+    assert_eq!(turns.take(a, &[], affinity, at(30)), 0);
 }
 
 #[test]

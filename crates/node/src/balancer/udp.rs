@@ -9,8 +9,12 @@ use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
+
+use super::affinity::Turns;
+use super::table::Behind;
 
 /// As the kernel forgets who talks to whom when neither does.
 const IDLE_MAX: Duration = Duration::from_secs(30);
@@ -23,12 +27,12 @@ const WAITING_MAX: usize = 64;
 /// If the place is taken.
 pub(super) async fn serve(
     place: SocketAddr,
-    backends: impl Fn() -> Vec<SocketAddr>,
+    behind: impl Fn() -> Behind,
     stop: CancellationToken,
 ) -> io::Result<()> {
     let socket = Arc::new(UdpSocket::bind(place).await?);
     let mut talks: HashMap<SocketAddr, mpsc::Sender<Vec<u8>>> = HashMap::new();
-    let (mut tasks, mut turn) = (JoinSet::new(), 0_usize);
+    let (mut tasks, mut turns) = (JoinSet::new(), Turns::default());
     let mut buffer = vec![0; BYTES_MAX];
     while let Some(received) = stop.run_until_cancelled(socket.recv_from(&mut buffer)).await {
         // What the system tells of an earlier answer is about somebody who is gone.
@@ -38,9 +42,10 @@ pub(super) async fn serve(
         }
         let is_new = talks.get(&client).is_none_or(mpsc::Sender::is_closed);
         if is_new {
-            let backends = backends();
-            let Some(backend) = backends.get(turn % backends.len().max(1)) else { continue };
-            turn = turn.wrapping_add(1);
+            let behind = behind();
+            let backends = behind.for_client(client.ip(), place.ip());
+            let turn = turns.take(client.ip(), backends, behind.affinity, Instant::now());
+            let Some(backend) = backends.get(turn) else { continue };
             let (sender, receiver) = mpsc::channel(WAITING_MAX);
             tasks.spawn(talk(Arc::clone(&socket), client, *backend, receiver));
             talks.insert(client, sender);

@@ -8,6 +8,10 @@ fn read<T: DeserializeOwned>(text: &str) -> T {
     serde_json::from_value(value).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// What an init container may have left.
+const FILE: &str = "# made by hand\n\n  A='one' # the first\nB= 'two'\nC='three
+and four'\n";
+
 fn sources() -> Sources {
     let map = read("metadata: {name: m}\ndata: {COLOUR: blue, size: '3'}");
     let secret = read("metadata: {name: s}\ndata: {pass: aHVudGVy}");
@@ -28,6 +32,12 @@ spec: {clusterIP: None, ports: [{port: 1}]}",
         server: Some(("127.0.0.1".to_owned(), 6443)),
         addresses: vec!["127.1.2.3".parse().expect("an address")],
         host: "127.0.0.1".parse().ok(),
+        files: [("v", "a/env", Ok(FILE)), ("v", "gone", Err("No such file"))]
+            .map(|(volume, path, text): (&str, &str, Result<&str, &str>)| {
+                let text = text.map(str::to_owned).map_err(str::to_owned);
+                ((volume.to_owned(), path.to_owned()), text)
+            })
+            .into(),
         capacity: read("{cpu: '4', memory: 8Gi, ephemeral-storage: 100Gi, hugepages-2Mi: 2Mi}"),
     }
 }
@@ -142,4 +152,35 @@ fn a_path_is_made_of_values_that_are_there() {
     let missing = "missing value for EMPTY, NONE";
     let refused = expand_all("$(NONE)/$(EMPTY)/$(A)", &variables);
     assert_eq!(refused, Err(missing.to_owned()));
+}
+
+#[test]
+fn values_come_from_files_of_volumes() {
+    let file = |key: &str, path: &str, optional: bool| {
+        format!(
+            "name: c\nenv: [{{name: X, valueFrom: {{fileKeyRef: {{volumeName: v, path: {path}, \
+             key: {key}, optional: {optional}}}}}}}]"
+        )
+    };
+    check(&file("A", "a/env", false), "X=one");
+    check(&file("C", "a/env", false), "X=three\nand four");
+    check(&file("B", "a/env", true), "");
+    check(&file("D", "a/env", true), "");
+    check(&file("D", "a/env", false), "environment variable key \"D\" not found in file \"a/env\"");
+    check(&file("A", "gone", true), "couldn't parse env file: No such file");
+}
+
+#[test]
+fn only_what_a_shell_reads_the_same_is_taken_from_files() {
+    let check = |text: &str, expected: &str| {
+        let told = file::variable(text, "A").unwrap_err();
+        let told = told.trim_start_matches("invalid environment variable format ");
+        assert_eq!(told, expected, "{text}");
+    };
+    check("A", "at line 1: missing '='");
+    check("='x'", "at line 1: empty variable name");
+    check("\nA ='x'", "at line 2: whitespace before '=' is not allowed");
+    check("A=x", "at line 1: value must be enclosed in single quotes");
+    check("A='x'y", "at line 1: unexpected content after closing quote");
+    check("A='x\ny", "starting at line 1: unclosed single quote");
 }

@@ -24,7 +24,8 @@ fn told(conditions: &[NodeCondition]) -> Vec<String> {
 #[test]
 fn a_condition_that_has_not_changed_keeps_its_time() {
     let at = |second| Timestamp::from_second(second).expect("a time");
-    let mut old = profile().status(&[], &[], at(100)).conditions.expect("conditions");
+    let mut old =
+        profile().status(&[], &Findings::default(), at(100)).conditions.expect("conditions");
     old[3].status = "Unknown".to_owned();
     let other = NodeCondition {
         type_: "Frozen".to_owned(),
@@ -32,7 +33,7 @@ fn a_condition_that_has_not_changed_keeps_its_time() {
         ..NodeCondition::default()
     };
     old.push(other);
-    let new = profile().status(&old, &[], at(160)).conditions.expect("conditions");
+    let new = profile().status(&old, &Findings::default(), at(160)).conditions.expect("conditions");
     let expected = [
         "Frozen=True since -1, heard -1",
         "MemoryPressure=False since 100, heard 160",
@@ -49,7 +50,7 @@ fn a_node_shows_what_it_should_whatever_others_add() {
     let check = |change: fn(&mut NodeStatus), expected: bool| {
         let mut node = profile().node(now);
         change(node.status.as_mut().expect("a status"));
-        assert_eq!(profile().is_shown(&node, &[]), expected);
+        assert_eq!(profile().is_shown(&node, &Findings::default()), expected);
     };
     check(|_| {}, true);
     check(
@@ -79,12 +80,29 @@ fn a_node_shows_what_it_should_whatever_others_add() {
 fn a_node_shows_the_images_that_it_has() {
     let now = Timestamp::from_second(100).expect("a time");
     let image = ContainerImage { names: Some(vec!["i:1".to_owned()]), size_bytes: Some(7) };
+    let found = Findings { images: vec![image], trouble: None };
     let mut node = profile().node(now);
-    assert!(!profile().is_shown(&node, std::slice::from_ref(&image)));
-    node.status = Some(profile().status(&[], std::slice::from_ref(&image), now));
-    assert!(profile().is_shown(&node, &[image]));
+    assert!(!profile().is_shown(&node, &found));
+    node.status = Some(profile().status(&[], &found, now));
+    assert!(profile().is_shown(&node, &found));
     // Nobody knows which there are: what was known stays.
-    assert!(profile().is_shown(&node, &[]));
+    assert!(profile().is_shown(&node, &Findings::default()));
+}
+
+#[test]
+fn a_node_that_can_run_nothing_says_why() {
+    let at = |second| Timestamp::from_second(second).expect("a time");
+    let well = profile().node(at(100));
+    let trouble = Some("container runtime is down".to_owned());
+    let found = Findings { trouble, ..Findings::default() };
+    assert!(!profile().is_shown(&well, &found));
+    let old = well.status.and_then(|status| status.conditions).expect("conditions");
+    let new = profile().status(&old, &found, at(160)).conditions.expect("conditions");
+    assert_eq!(told(&new[2..])[0], "PIDPressure=False since 100, heard 160");
+    assert_eq!(told(&new[3..]), ["Ready=False since 160, heard 160"]);
+    let (reason, message) = (new[3].reason.as_deref(), new[3].message.as_deref());
+    assert_eq!(reason, Some("KubeletNotReady"));
+    assert_eq!(message, Some("container runtime is down"));
 }
 
 #[test]

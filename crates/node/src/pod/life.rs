@@ -9,12 +9,21 @@ use k8s_openapi::api::core::v1::{
     Container, ContainerStatus, LifecycleHandler, Pod, PodSpec, PodStatus, ResourceRequirements,
 };
 
+use super::admit::Rejection;
 use super::backoff::{Backoff, later};
 use super::plan::Action;
 use super::probing::Probes;
+use super::restart::{are_all_restarted, is_restarted};
 use crate::runtime::{
     Ended, Found, FoundContainer, Health, Id, PrepareError, ProbeKind, StartError, Started,
 };
+
+/// How the message of a pod begins that its node did not take.
+pub(crate) const REJECTED: &str = "Pod was rejected: ";
+
+/// What is said of containers that are ended since another ended, and all begin anew.
+const RESTARTING: &str = "RestartingAllContainers";
+const REMOVED: &str = "The container is removed because RestartAllContainers in place";
 
 /// A pod, as this node knows it.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +34,8 @@ pub(crate) struct Life {
     /// In the order of the specification: init containers, containers, ephemeral ones.
     pub(crate) containers: Vec<Member>,
     pub(crate) end: Option<Ending>,
+    /// Why it was never taken, if it was not.
+    pub(crate) rejection: Option<Rejection>,
     /// When this node first saw it.
     pub(crate) since: Timestamp,
     preparations: Backoff,
@@ -41,6 +52,9 @@ pub(crate) enum Sandbox {
     Preparing,
     /// Containers can be started.
     Ready(Vec<IpAddr>),
+    /// It was taken away behind our back. What still runs of the pod is ended, and then there is
+    /// another, in which all begins anew.
+    Lost(Timestamp),
     /// It is being taken away.
     Releasing(Vec<IpAddr>),
     /// There will be none again. These were its addresses.
@@ -65,6 +79,8 @@ pub(crate) struct Member {
     failures: Backoff,
     /// Its process is to be replaced, whatever the restart policy says.
     pub(crate) is_replaced: bool,
+    /// It is to run as if it never had: how it ended before does not count.
+    pub(crate) is_afresh: bool,
     /// What its newest run may use.
     pub(crate) given: Option<ResourceRequirements>,
     /// What it was last asked to be given.
@@ -165,6 +181,7 @@ impl Life {
             sandbox,
             containers: Vec::new(),
             end: None,
+            rejection: None,
             since,
             preparations: Backoff::default(),
         };
@@ -175,10 +192,24 @@ impl Life {
             member.recall(known, found);
         }
         if matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")) {
-            life.end =
-                Some(Ending { why: End::Done, by: now, grace: Duration::ZERO, is_deleting: false });
+            life.be_done(now);
         }
+        life.rejection = status.message.as_deref().and_then(|message| {
+            let message = message.strip_prefix(REJECTED)?.to_owned();
+            Some(Rejection { reason: status.reason.clone()?, message })
+        });
         life
+    }
+
+    /// This node does not take it.
+    pub(crate) fn reject(&mut self, rejection: Rejection, now: Timestamp) {
+        self.rejection = Some(rejection);
+        self.be_done(now);
+    }
+
+    fn be_done(&mut self, now: Timestamp) {
+        let grace = Duration::ZERO;
+        self.end = Some(Ending { why: End::Done, by: now, grace, is_deleting: false });
     }
 
     pub(crate) fn spec(&self) -> &PodSpec {
@@ -238,8 +269,13 @@ impl Life {
             Sandbox::Ready(addresses)
             | Sandbox::Releasing(addresses)
             | Sandbox::Released(addresses) => addresses,
-            Sandbox::Absent | Sandbox::Failed(_) | Sandbox::Preparing => &[],
+            Sandbox::Absent | Sandbox::Failed(_) | Sandbox::Preparing | Sandbox::Lost(_) => &[],
         }
+    }
+
+    /// Whether it takes room on its node: something of it runs, or will.
+    pub(crate) fn is_active(&self) -> bool {
+        self.end.is_none() || self.containers.iter().any(|member| member.now != Now::Idle)
     }
 
     /// Whether nothing of it runs, nor will.
@@ -251,11 +287,17 @@ impl Life {
     pub(crate) fn begin(&mut self, action: &Action, now: Timestamp) {
         match action {
             Action::Prepare => {
-                if let Sandbox::Failed(at) = self.sandbox {
-                    self.preparations.tried(at, now);
+                match self.sandbox {
+                    Sandbox::Failed(at) => self.preparations.tried(at, now),
+                    Sandbox::Lost(at) => {
+                        self.preparations.tried(at, now);
+                        self.begin_afresh();
+                    }
+                    _ => {}
                 }
                 self.sandbox = Sandbox::Preparing;
             }
+            Action::Renew => self.renew(now),
             Action::Release => {
                 self.sandbox = Sandbox::Releasing(self.addresses().to_vec());
             }
@@ -320,6 +362,42 @@ impl Life {
         };
     }
 
+    /// All containers begin anew in another place, but for those that need not.
+    fn begin_afresh(&mut self) {
+        let spec = self.pod.spec.clone().unwrap_or_default();
+        for member in &mut self.containers {
+            let is_over = member.role == Role::Main
+                && member
+                    .last_exit()
+                    .is_some_and(|exit| !is_restarted(&spec, &member.spec, exit.ended.code));
+            member.is_afresh = member.role != Role::Ephemeral && !is_over;
+        }
+    }
+
+    /// All containers begin anew where they are, since one of them ended so that they do.
+    fn renew(&mut self, now: Timestamp) {
+        for member in self.containers.iter_mut().filter(|it| it.role != Role::Ephemeral) {
+            member.is_afresh = true;
+            member.trouble = member.exit.as_ref().map(|_| Trouble {
+                reason: RESTARTING.to_owned(),
+                message: REMOVED.to_owned(),
+                at: now,
+                kind: TroubleKind::Crashed,
+            });
+        }
+    }
+
+    /// Whether all containers are to be ended and begin anew, since one of them ended so.
+    pub(crate) fn is_renewing(&self) -> bool {
+        self.end.is_none()
+            && self.containers.iter().any(|member| {
+                member.role != Role::Ephemeral
+                    && member.last_exit().is_some_and(|exit| {
+                        are_all_restarted(self.spec(), &member.spec, exit.ended.code)
+                    })
+            })
+    }
+
     pub(crate) fn released(&mut self) {
         self.sandbox = Sandbox::Released(self.addresses().to_vec());
     }
@@ -352,6 +430,10 @@ impl Life {
                     None => Now::Running(running),
                 };
             }
+            Err(StartError::Sandbox) => {
+                member.now = Now::Idle;
+                self.sandbox = Sandbox::Lost(now);
+            }
             Err(error) => {
                 let is_image = matches!(error, StartError::Pull(_));
                 let kind = if is_image { TroubleKind::NoImage } else { TroubleKind::NotStarted };
@@ -374,11 +456,15 @@ impl Life {
         }
     }
 
-    pub(crate) fn ended(&mut self, container: &str, id: &Id, ended: Ended) {
+    pub(crate) fn ended(&mut self, container: &str, id: &Id, mut ended: Ended) {
+        let is_renewing = self.is_renewing();
         let Some(member) = self.member_mut(container) else { return };
         if let Some(running) = member.up()
             && running.started.id == *id
         {
+            if is_renewing && running.stopping.is_some() {
+                (ended.reason, ended.message) = (RESTARTING.to_owned(), Some(REMOVED.to_owned()));
+            }
             let exit = Exit { started: running.started.clone(), ended };
             member.exit_before = member.exit.replace(exit);
             member.now = Now::Idle;
@@ -428,6 +514,11 @@ impl Life {
         }
     }
 
+    /// Until when a pod that lost its sandbox again must wait for another.
+    pub(crate) fn replacing_waits(&self, lost: Timestamp, now: Timestamp) -> Option<Timestamp> {
+        self.preparations.hold(lost, now).map(|(_, until)| until)
+    }
+
     /// Until when preparing must wait.
     pub(crate) fn preparing_waits(&self, failed: Timestamp, now: Timestamp) -> Option<Timestamp> {
         let first = later(failed, Duration::from_secs(1));
@@ -449,6 +540,7 @@ impl Member {
             crashes: Backoff::default(),
             failures: Backoff::default(),
             is_replaced: false,
+            is_afresh: false,
             given: None,
             asked: None,
         }
@@ -492,9 +584,9 @@ impl Member {
         self.starts > 0
     }
 
-    /// How it ended, if it does not run since.
+    /// How it ended, if it does not run since, and that counts.
     pub(crate) fn last_exit(&self) -> Option<&Exit> {
-        self.exit.as_ref().filter(|_| self.now == Now::Idle)
+        self.exit.as_ref().filter(|_| self.now == Now::Idle && !self.is_afresh)
     }
 
     fn start(&mut self, now: Timestamp) {
@@ -502,9 +594,12 @@ impl Member {
             (Some(trouble), _) if trouble.kind != TroubleKind::Crashed => {
                 self.failures.tried(trouble.at, now);
             }
-            (_, Some(exit)) if !self.is_replaced => self.crashes.tried(exit.ended.at, now),
+            (_, Some(exit)) if !self.is_replaced => {
+                self.crashes.tried(exit.ended.at, now);
+            }
             _ => {}
         }
+        self.is_afresh = false;
         self.give(self.spec.resources.clone());
         self.now = Now::Starting;
     }

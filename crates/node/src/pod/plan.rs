@@ -54,6 +54,8 @@ pub(crate) enum Action {
         container: String,
         kind: ProbeKind,
     },
+    /// Let all containers, which have ended, begin anew.
+    Renew,
     /// From now on the pod is ending.
     End {
         why: End,
@@ -121,9 +123,47 @@ impl Plan {
                 Some(until) => self.wake_at(until),
                 None => self.actions.push(Action::Prepare),
             },
+            Sandbox::Ready(_) if life.is_renewing() => {
+                if self.stop_all(life, Duration::ZERO, "killing", now) {
+                    self.actions.push(Action::Renew);
+                }
+            }
             Sandbox::Ready(_) => self.run_containers(life, now),
+            Sandbox::Lost(at) => self.replace_sandbox(life, *at, now),
             Sandbox::Preparing | Sandbox::Releasing(_) | Sandbox::Released(_) => {}
         }
+    }
+
+    /// Has another place made for a pod that has lost its own, unless it need not run again.
+    fn replace_sandbox(&mut self, life: &Life, lost: Timestamp, now: Timestamp) {
+        let has_run = life.containers.iter().any(Member::has_started);
+        if has_run && life.spec().restart_policy.as_deref() == Some("Never") {
+            self.actions.push(Action::End { why: End::Done, grace: grace(life) });
+            return;
+        }
+        if self.stop_all(life, grace(life), "", now) {
+            match life.replacing_waits(lost, now) {
+                Some(until) => self.wake_at(until),
+                None => self.actions.push(Action::Prepare),
+            }
+        }
+    }
+
+    /// Ends all that runs of a pod which goes on. Says whether nothing does any more.
+    fn stop_all(&mut self, life: &Life, grace: Duration, message: &str, now: Timestamp) -> bool {
+        for member in life.containers.iter().filter(|member| member.role != Role::Ephemeral) {
+            let Some(running) = member.up() else { continue };
+            if running.stopping.is_none_or(|by| by > later(now, grace)) {
+                let container = member.spec.name.clone();
+                let message = match message {
+                    "" => format!("Stopping container {container}"),
+                    message => message.to_owned(),
+                };
+                self.actions.push(Action::Stop { container, grace, message: Some(message) });
+            }
+        }
+        let mut all = life.containers.iter().filter(|member| member.role != Role::Ephemeral);
+        all.all(|member| member.now == Now::Idle)
     }
 
     fn run_containers(&mut self, life: &Life, now: Timestamp) {
@@ -136,7 +176,7 @@ impl Plan {
         self.resize(life);
         let has_begun = life
             .of_role(Role::Main)
-            .any(|member| member.has_started() || member.now == Now::Starting);
+            .any(|it| it.has_started() && !it.is_afresh || it.now == Now::Starting);
         match self.initialize(life, has_begun, now) {
             Initialized::Yes => {}
             Initialized::NotYet => return,
@@ -191,13 +231,24 @@ impl Plan {
         Initialized::Yes
     }
 
-    /// Starts a container, or says why it must wait.
+    /// Starts a container unless another is being started: one has its image, runs, and has done
+    /// what it wanted done then, before the next begins.
+    fn start_alone(&mut self, life: &Life, container: String) {
+        let is_planned = self.actions.iter().any(|it| matches!(it, Action::Start { .. }));
+        let mut all = life.containers.iter();
+        if !is_planned && !all.any(|it| matches!(it.now, Now::Starting | Now::Hooked(_))) {
+            self.actions.push(Action::Start { container });
+        }
+    }
+
+    /// Starts a container when it is its turn, or says why it must wait. One that must wait holds up
+    /// nobody.
     fn start(&mut self, life: &Life, member: &Member, now: Timestamp) {
         let container = member.spec.name.clone();
         let trouble = member.trouble.as_ref();
         if let Some(trouble) = trouble.filter(|trouble| trouble.kind != TroubleKind::Crashed) {
             let Some((_, until)) = member.failure_holds(now) else {
-                self.actions.push(Action::Start { container });
+                self.start_alone(life, container);
                 return;
             };
             self.wake_at(until);
@@ -217,7 +268,7 @@ impl Plan {
         }
         let held = member.exit.as_ref().filter(|_| !member.is_replaced);
         match held.and_then(|exit| member.crashes.hold(exit.ended.at, now)) {
-            None => self.actions.push(Action::Start { container }),
+            None => self.start_alone(life, container),
             Some((length, until)) => {
                 self.wake_at(until);
                 if trouble.is_some() {
@@ -315,7 +366,7 @@ impl Plan {
             return;
         }
         match &life.sandbox {
-            Sandbox::Absent | Sandbox::Failed(_) | Sandbox::Ready(_) => {
+            Sandbox::Absent | Sandbox::Failed(_) | Sandbox::Ready(_) | Sandbox::Lost(_) => {
                 self.actions.push(Action::Release);
             }
             Sandbox::Released(_) if end.why == End::Deleted && !end.is_deleting => {

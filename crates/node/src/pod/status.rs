@@ -9,12 +9,21 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::life::{End, Exit, Life, Member, Now, Role, Sandbox};
-use super::restart::{is_init_restarted, is_restarted};
+use super::admit::Rejection;
+use super::life::{End, Exit, Life, Member, Now, REJECTED, Role, Sandbox};
+use super::restart::{could_all_restart, is_init_restarted, is_restarted};
 
 /// The conditions that a node writes. Others are somebody else's.
-pub(crate) const CONDITIONS: [&str; 5] =
-    ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
+pub(crate) const CONDITIONS: [&str; 6] = [
+    "PodReadyToStartContainers",
+    "Initialized",
+    "Ready",
+    "ContainersReady",
+    "PodScheduled",
+    ALL_RESTARTING,
+];
+/// That all containers are ended to begin anew, of a pod in which that may happen.
+const ALL_RESTARTING: &str = "AllContainersRestarting";
 
 /// What is known of the node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +33,9 @@ pub(crate) struct Host {
 
 /// The status of a pod. `old` is what was shown before: times of what has not changed stay.
 pub(crate) fn status(life: &Life, host: &Host, old: &PodStatus, now: Timestamp) -> PodStatus {
+    if let Some(rejection) = &life.rejection {
+        return rejected(life, rejection, old);
+    }
     let of_roles = |roles: &[Role]| -> Option<Vec<ContainerStatus>> {
         let members = life.containers.iter().filter(|member| roles.contains(&member.role));
         let statuses: Vec<_> = members.map(|member| container_status(life, member)).collect();
@@ -62,6 +74,20 @@ pub(crate) fn status(life: &Life, host: &Host, old: &PodStatus, now: Timestamp) 
     status
 }
 
+/// Of a pod that its node did not take: nothing of it has ever been there.
+fn rejected(life: &Life, rejection: &Rejection, old: &PodStatus) -> PodStatus {
+    PodStatus {
+        phase: Some("Failed".to_owned()),
+        reason: Some(rejection.reason.clone()),
+        message: Some(format!("{REJECTED}{}", rejection.message)),
+        start_time: Some(Time(life.since)),
+        observed_generation: life.pod.metadata.generation,
+        qos_class: old.qos_class.clone(),
+        conditions: old.conditions.clone(),
+        ..PodStatus::default()
+    }
+}
+
 fn decide_phase(status: &mut PodStatus, life: &Life, old: &PodStatus) {
     let old_phase = old.phase.as_deref();
     let mut phase = phase(life);
@@ -97,6 +123,7 @@ fn phase(life: &Life) -> &'static str {
             (Now::Running(_), _) => pending = true,
             (_, Some(exit)) if exit.ended.code == 0 => {}
             (_, Some(exit)) if is_init_restarted(spec, &member.spec, exit.ended.code) => {}
+            (_, Some(_)) if member.is_afresh => {}
             (_, Some(_)) => return "Failed",
             (_, None) => pending = true,
         }
@@ -118,7 +145,8 @@ fn phase(life: &Life) -> &'static str {
             (_, Some(exit)) => {
                 stopped += 1;
                 succeeded += u32::from(exit.ended.code == 0);
-                restarting += u32::from(is_restarted(spec, &member.spec, exit.ended.code));
+                let is_again = is_restarted(spec, &member.spec, exit.ended.code);
+                restarting += u32::from(is_again || member.is_afresh || life.is_renewing());
             }
             (_, None) => waiting = true,
         }
@@ -299,7 +327,7 @@ fn judge(
     life: &Life,
     status: &PodStatus,
     foreign: &[PodCondition],
-) -> [(&'static str, Judgement); 5] {
+) -> Vec<(&'static str, Judgement)> {
     let phase = status.phase.as_deref().unwrap_or_default();
     let has_place = matches!(life.sandbox, Sandbox::Ready(_));
     let containers_ready = containers_ready(life, status, phase);
@@ -307,13 +335,28 @@ fn judge(
         true => gates(life, foreign),
         false => containers_ready.clone(),
     };
-    [
+    let mut judged = vec![
         ("PodReadyToStartContainers", Judgement { holds: has_place, ..Judgement::default() }),
         ("Initialized", initialized(life, status, phase)),
         ("Ready", ready),
         ("ContainersReady", containers_ready),
         ("PodScheduled", Judgement::TRUE),
-    ]
+    ];
+    if life.containers.iter().any(|member| could_all_restart(&member.spec)) {
+        judged.push((ALL_RESTARTING, all_restarting(life)));
+    }
+    judged
+}
+
+fn all_restarting(life: &Life) -> Judgement {
+    match life.is_renewing() {
+        false => Judgement::default(),
+        true => Judgement {
+            holds: true,
+            reason: Some("RestartAllContainersStarted"),
+            message: Some("container exited with restart policy rule".to_owned()),
+        },
+    }
 }
 
 fn containers_ready(life: &Life, status: &PodStatus, phase: &str) -> Judgement {

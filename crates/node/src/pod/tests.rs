@@ -11,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kubewright_apimachinery::yaml;
 
+use super::admit::Rejection;
 use super::life::Life;
 use super::log::run_of;
 use super::plan::{Action, plan};
@@ -28,7 +29,7 @@ struct Story {
 /// Plays a story, a line for each thing that happens, and compares what was done and shown.
 ///
 /// `up a` means that a container has started, `exit a 1` that it ended, `no a pull` that it could
-/// not be started, `done a hook` and `failed a hook` what became of its hook, `well a ready` and `ill a alive` what a probe found, `wait 10` that time passes,
+/// not be started, `lost a` that there was no place to start it in, `done a hook` and `failed a hook` what became of its hook, `well a ready` and `ill a alive` what a probe found, `wait 10` that time passes,
 /// `delete 30` that somebody deleted the pod, `phase Failed` that somebody said so, `show` that we look at its status,
 /// `log a` and `previous a` that somebody asks for its log, `resize a 2` that it is to have other resources, `resized a`
 /// that it has them, and `given a` that we look at those.
@@ -73,6 +74,9 @@ impl Story {
             [how @ ("done" | "failed"), name, "hook"] => {
                 let id = id(self, name);
                 self.life.hooked(name, &id, how == "failed");
+            }
+            ["lost", name] => {
+                self.life.started(name, Err(StartError::Sandbox), self.now);
             }
             ["no", name, "pull"] => {
                 let error = StartError::Pull("no such image".to_owned());
@@ -165,6 +169,9 @@ impl Story {
     fn do_(&mut self, action: Action) {
         match action {
             Action::Prepare => {
+                if self.life.containers.iter().any(|member| member.has_started()) {
+                    self.tell("prepare again");
+                }
                 let address = IpAddr::from(Ipv4Addr::new(10, 0, 0, 1));
                 self.life.prepared(&Ok(vec![address]), self.now);
             }
@@ -184,6 +191,7 @@ impl Story {
             Action::Probe { container, kind } => self.tell(&format!("probe {container} {kind:?}")),
             Action::End { why, .. } => self.tell(&format!("end: {why:?}")),
             Action::Delete => self.tell("delete"),
+            Action::Renew => self.tell("all begin anew"),
         }
     }
 
@@ -678,4 +686,156 @@ fn a_container_shows_the_resources_that_it_was_given() {
          0 start a
          0 given a: 3",
     );
+}
+
+#[test]
+fn containers_are_started_one_after_the_other() {
+    check(
+        "spec: {containers: [{name: a, image: i, lifecycle: {postStart: {sleep: {seconds: 9}}}}, \
+         {name: b, image: i}, {name: c, image: i}]}",
+        "up a
+         done a hook
+         no b pull
+         up c
+         wait 10
+         exit c 1
+         up b",
+        "0 start a
+         0 start b
+         0 start c
+         0 look again at 1
+         0 look again at 1
+         10 start b
+         10 start c",
+    );
+}
+
+#[test]
+fn a_pod_that_has_lost_its_place_begins_anew_in_another() {
+    check(
+        "spec: {initContainers: [{name: i}], containers: [{name: a}, {name: b}]}",
+        "up i
+         exit i 0
+         up a
+         up b
+         exit b 1
+         lost b
+         exit a 137
+         up i
+         exit i 0
+         up a",
+        "0 start i
+         0 start a
+         0 start b
+         0 start b
+         0 stop a in 30s: Stopping container a
+         0 prepare again
+         0 start i
+         0 tell \"Back-off restarting failed container b in pod p_d(u)\"
+         0 start a
+         0 hold b: CrashLoopBackOff: back-off 10s restarting failed container=b pod=p_d(u)
+         0 look again at 10
+         0 look again at 10",
+    );
+    check(
+        "spec: {restartPolicy: Never, containers: [{name: a}, {name: b}]}",
+        "up a
+         exit a 0
+         lost b
+         show",
+        "0 start a
+         0 start b
+         0 end: Done
+         0 release
+         0 Failed; a Completed 0 x0; b ContainerStatusUnknown 137 x0; Initialized=True -; Ready=False PodFailed",
+    );
+}
+
+#[test]
+fn who_has_all_begin_anew_again_and_again_is_held_back() {
+    check(
+        "spec: {restartPolicy: Never, containers: [{name: a, restartPolicy: Never, \
+         restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: In, values: \
+         [88]}}]}]}",
+        "up a
+         exit a 88
+         up a
+         exit a 88
+         wait 10
+         up a",
+        "0 start a
+         0 all begin anew
+         0 start a
+         0 all begin anew
+         0 look again at 10
+         10 start a",
+    );
+}
+
+#[test]
+fn a_container_may_have_all_others_begin_anew_with_it() {
+    check(
+        "spec: {restartPolicy: Never, initContainers: [{name: i}], containers: [{name: a, \
+         restartPolicy: Never, restartPolicyRules: [{action: RestartAllContainers, exitCodes: \
+         {operator: In, values: [88]}}]}, {name: b}]}",
+        "up i
+         exit i 0
+         up a
+         up b
+         exit a 88
+         show
+         exit b 137
+         show
+         up i
+         exit i 0
+         up a
+         up b
+         show
+         exit a 1
+         exit b 0
+         show",
+        "0 start i
+         0 start a
+         0 start b
+         0 stop b in 0s: killing
+         0 Running; i Completed 0 x0 ready; a Error 88 x0; b runs x0 ready; Initialized=True -; Ready=False ContainersNotReady
+         0 all begin anew
+         0 start i
+         0 Running; i Completed 0 x0 ready; a waits RestartingAllContainers after Error 88 x0; b waits RestartingAllContainers after RestartingAllContainers 137 x0; Initialized=True -; Ready=False ContainersNotReady
+         0 start a
+         0 start b
+         0 Running; i Completed 0 after Completed 0 x1 ready; a runs after Error 88 x1 ready; b runs after RestartingAllContainers 137 x1 ready; Initialized=True -; Ready=True -
+         0 end: Done
+         0 release
+         0 Failed; i Completed 0 after Completed 0 x1 ready; a Error 1 after Error 88 x1; b Completed 0 after RestartingAllContainers 137 x1; Initialized=True -; Ready=False PodFailed",
+    );
+}
+
+#[test]
+fn a_pod_that_its_node_does_not_take_has_failed() {
+    let pod = |status: PodStatus| {
+        let mut pod: Pod = serde_json::from_value(serde_json::json!({
+            "metadata": {"name": "p", "namespace": "d", "uid": "u"},
+            "spec": {"containers": [{"name": "a"}]},
+        }))
+        .expect("a pod");
+        pod.status = Some(status);
+        Arc::new(pod)
+    };
+    let now = Timestamp::UNIX_EPOCH;
+    let host = Host { address: Ipv4Addr::LOCALHOST.into() };
+    let mut life = Life::new(pod(PodStatus::default()), Found::default(), now);
+    assert!(life.is_active());
+    let (reason, message) = ("OutOfcpu".to_owned(), "there is none".to_owned());
+    life.reject(Rejection { reason, message }, now);
+    assert!(!life.is_active());
+    assert_eq!(plan(&life, now).actions, [Action::Release]);
+    let shown = status(&life, &host, &PodStatus::default(), now);
+    assert_eq!(shown.phase.as_deref(), Some("Failed"));
+    assert_eq!(shown.reason.as_deref(), Some("OutOfcpu"));
+    assert_eq!(shown.message.as_deref(), Some("Pod was rejected: there is none"));
+    assert_eq!(shown.container_statuses, None);
+    // An agent that is started again shows the same.
+    let again = Life::new(pod(shown.clone()), Found::default(), now);
+    assert_eq!(status(&again, &host, &shown, now), shown);
 }

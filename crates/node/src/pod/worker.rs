@@ -12,7 +12,7 @@ use futures::StreamExt as _;
 use futures::future::{BoxFuture, OptionFuture};
 use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Pod, PodStatus, ResourceRequirements};
+use k8s_openapi::api::core::v1::{Node, Pod, PodStatus, ResourceRequirements};
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
 use kubewright::event::Recorder;
@@ -22,6 +22,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
+use super::admit::{Rejection, Verdict, misfit};
 use super::hook;
 use super::life::{End, Life, Role, Sandbox, post_start};
 use super::notice::Notice;
@@ -60,6 +61,7 @@ pub(crate) struct Seen {
 
 pub(crate) struct Worker {
     around: Surroundings,
+    verdict: Verdict,
     seen: watch::Receiver<Seen>,
     /// The pod as it was last seen, for whoever keeps what it was given up to date.
     now: watch::Sender<Arc<Pod>>,
@@ -98,13 +100,23 @@ enum Outcome {
 
 impl Worker {
     /// A worker for a pod, and what others may read of it.
-    pub(crate) fn new(around: Surroundings, seen: watch::Receiver<Seen>) -> (Self, SharedLife) {
+    pub(crate) fn new(
+        around: Surroundings,
+        seen: watch::Receiver<Seen>,
+        verdict: Verdict,
+    ) -> (Self, SharedLife) {
         let pod = Arc::clone(&seen.borrow().pod);
         let reported = pod.status.clone().unwrap_or_default();
-        let life = Life::new(Arc::clone(&pod), Found::default(), around.clock.now());
+        let now = around.clock.now();
+        let mut life = Life::new(Arc::clone(&pod), Found::default(), now);
+        // At once, so that the next pod has the room.
+        if let Verdict::Refused(rejection) = &verdict {
+            life.reject(rejection.clone(), now);
+        }
         let life = Arc::new(Mutex::new(life));
         let worker = Worker {
             around,
+            verdict,
             seen,
             now: watch::Sender::new(pod),
             life: Arc::clone(&life),
@@ -119,11 +131,22 @@ impl Worker {
 
     pub(crate) async fn run(mut self, shutdown: CancellationToken) {
         let pod = Arc::clone(&self.seen.borrow_and_update().pod);
-        let Some(found) = shutdown.run_until_cancelled(self.around.runtime.adopt(&pod)).await
-        else {
+        let looking = futures::future::join(
+            self.around.runtime.adopt(&pod),
+            rejection(self.around.client.clone(), &pod, self.verdict.clone()),
+        );
+        let Some((found, rejection)) = shutdown.run_until_cancelled(looking).await else {
             return;
         };
-        *self.life() = Life::new(pod, found, self.around.clock.now());
+        let now = self.around.clock.now();
+        let mut life = Life::new(pod, found, now);
+        if let Some(rejection) = &rejection {
+            life.reject(rejection.clone(), now);
+        }
+        *self.life() = life;
+        if let Some(Rejection { reason, message }) = rejection {
+            self.tell(&Notice::of_pod(Event::warning(&reason, message)));
+        }
         self.await_adopted();
         // Nobody tells any more of a pod that is gone.
         let mut is_told = true;
@@ -207,7 +230,7 @@ impl Worker {
         let runtime = Arc::clone(&self.around.runtime);
         let pod = Arc::clone(&self.life().pod);
         let doing: BoxFuture<'static, Outcome> = match action {
-            Action::End { .. } | Action::Hold { .. } => return,
+            Action::End { .. } | Action::Hold { .. } | Action::Renew => return,
             Action::Prepare => {
                 Box::pin(async move { Outcome::Prepared(runtime.prepare(&pod).await) })
             }
@@ -349,6 +372,10 @@ impl Worker {
                 }
             }
             Outcome::Started { container, started } => {
+                if let Err(StartError::Sandbox) = &started {
+                    let note = "Pod sandbox changed, it will be killed and re-created.";
+                    self.tell(&Notice::of_pod(Event::normal("SandboxChanged", note)));
+                }
                 let id = started.as_ref().ok().map(|started| started.id.clone());
                 self.life().started(&container, started, now);
                 if let Some(id) = id {
@@ -498,6 +525,25 @@ pub(crate) fn lock(life: &Mutex<Life>) -> MutexGuard<'_, Life> {
     life.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Why a node does not take a pod, if it does not.
+async fn rejection(client: Client, pod: &Pod, verdict: Verdict) -> Option<Rejection> {
+    match verdict {
+        Verdict::Admitted => None,
+        Verdict::Refused(rejection) => Some(rejection),
+        Verdict::Doubted(rejection) => {
+            let nodes: Api<Node> = Api::all(client);
+            let name = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+            match nodes.get(name.unwrap_or_default()).await {
+                Ok(node) => misfit(pod, &node),
+                Err(error) => {
+                    debug!(%error, "a node was not read again");
+                    Some(rejection)
+                }
+            }
+        }
+    }
+}
+
 /// Gets an image, and starts the container.
 async fn start(
     runtime: &dyn Runtime,
@@ -542,7 +588,10 @@ async fn start(
                 StartError::Name { .. } | StartError::Inspect(_) => {
                     tell(Event::warning("InspectFailed", error.to_string()));
                 }
-                StartError::Config(_) | StartError::Create(_) | StartError::Run(_) => {}
+                StartError::Config(_)
+                | StartError::Create(_)
+                | StartError::Run(_)
+                | StartError::Sandbox => {}
             }
             tell(Event::warning("Failed", format!("Error: {}", error.reason())));
             return Err(error);
@@ -550,6 +599,8 @@ async fn start(
     }
     let started = match runtime.start(order).await {
         Ok(started) => started,
+        // It is made anew, and the container started then.
+        Err(StartError::Sandbox) => return Err(StartError::Sandbox),
         Err(error) => {
             if let StartError::Run(_) = error {
                 tell(Event::normal("Created", "Container created"));

@@ -58,7 +58,7 @@ use super::process::usage;
 use super::supply::{Supply, Whereabouts, uid};
 use super::{
     Attempt, Connection, Ended, Found, Health, Id, Order, PrepareError, Pulled, Runtime,
-    RuntimeError, StartError, Started, Streams, Target, Usage, growth,
+    RuntimeError, StartError, Started, Streams, Target, Unwell, Usage, growth,
 };
 use crate::dns::{DOMAIN, ResolvConf, host_resolv_conf};
 use crate::probe;
@@ -137,8 +137,7 @@ impl Cri {
         let version = api.runtime.version(VersionRequest::default()).await.map_err(refused)?;
         let version = version.into_inner();
         let status = api.runtime.status(StatusRequest::default()).await.map_err(refused)?;
-        let conditions = status.into_inner().status.unwrap_or_default().conditions;
-        if let Some(condition) = conditions.iter().find(|condition| !condition.status) {
+        if let Some(condition) = first_unmet(status.into_inner()) {
             let why = format!("{}: {}", condition.reason, condition.message);
             return Err(CriError::NotReady { socket: socket(), why });
         }
@@ -220,6 +219,11 @@ impl Cri {
         let found = self.sandboxes(uid(pod)).await?;
         if let Some(ready) = found.iter().find(|sandbox| is_ready(sandbox)) {
             return Ok(ready.id.clone());
+        }
+        // What is left of those before has addresses that others may need.
+        for gone in &found {
+            let request = StopPodSandboxRequest { pod_sandbox_id: gone.id.clone() };
+            self.api.runtime.clone().stop_pod_sandbox(request).await?;
         }
         let attempt = found.first().map_or(0, |newest| attempt_of(newest) + 1);
         let handler = self.handler(pod).await?;
@@ -536,6 +540,22 @@ impl Runtime for Cri {
         std::future::ready(Ok(stream)).boxed()
     }
 
+    fn health(&self) -> BoxFuture<'_, Result<(), Unwell>> {
+        Box::pin(async move {
+            let answer = self.api.runtime.clone().status(StatusRequest::default()).await;
+            let answer = answer.map_err(|status| {
+                debug!(why = message(&status), "the container runtime does not answer");
+                Unwell::Silent
+            })?;
+            let Some(unmet) = first_unmet(answer.into_inner()) else { return Ok(()) };
+            let api::RuntimeCondition { r#type: kind, reason, message, .. } = unmet;
+            let part = if kind == "NetworkReady" { "network " } else { "" };
+            Err(Unwell::NotReady(format!(
+                "{part}not ready: {kind}=false reason:{reason} message:{message}"
+            )))
+        })
+    }
+
     fn images(&self) -> BoxFuture<'_, Vec<ContainerImage>> {
         Box::pin(async move {
             match self.api.images.clone().list_images(ListImagesRequest::default()).await {
@@ -562,6 +582,12 @@ impl Runtime for Cri {
     fn machine_usage(&self) -> Option<Usage> {
         usage::of_machine()
     }
+}
+
+/// The first of the conditions under which pods can be run that is not met.
+fn first_unmet(answer: api::StatusResponse) -> Option<api::RuntimeCondition> {
+    let conditions = answer.status.unwrap_or_default().conditions;
+    conditions.into_iter().find(|condition| !condition.status)
 }
 
 /// As the runtime itself calls a container.

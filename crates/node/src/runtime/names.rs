@@ -12,7 +12,15 @@ use super::supply::namespace;
 /// Longer names are not for the kernel.
 const HOSTNAME_MAX: usize = 63;
 
+/// What a pod calls itself whatever else it is called, which is no part of any domain.
+fn overriding(pod: &Pod) -> Option<&String> {
+    pod.spec.as_ref()?.hostname_override.as_ref()
+}
+
 pub(super) fn hostname(pod: &Pod) -> String {
+    if let Some(name) = overriding(pod) {
+        return name.clone();
+    }
     let own = pod.spec.as_ref().and_then(|spec| spec.hostname.clone());
     own.or_else(|| pod.metadata.name.clone()).unwrap_or_default()
 }
@@ -42,6 +50,9 @@ fn short_hostname(pod: &Pod) -> String {
 
 /// The domain of a pod that is part of a headless Service.
 fn pod_domain(pod: &Pod, domain: &str) -> Option<String> {
+    if overriding(pod).is_some() {
+        return None;
+    }
     let subdomain = pod.spec.as_ref()?.subdomain.as_deref().filter(|it| !it.is_empty())?;
     Some(format!("{subdomain}.{}.svc.{domain}", namespace(pod)))
 }

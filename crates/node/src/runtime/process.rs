@@ -48,7 +48,7 @@ use tokio::sync::watch;
 use tracing::{debug, warn};
 
 use super::names::{self, hostname};
-use super::supply::{Supply, Whereabouts, uid};
+use super::supply::{Supply, Whereabouts, files_of, uid};
 use super::{
     Attempt, Connection, Ended, Found, FoundContainer, Health, Id, Order, PrepareError, Pulled,
     Runtime, RuntimeError, StartError, Started, Streams, Target, Usage, growth,
@@ -168,13 +168,14 @@ impl Process {
         let references = environment::references(container);
         let config = |error: kube::Error| StartError::Config(error.to_string());
         let sources = self.supply.sources(pod, references, &self.whereabouts(pod)).await;
-        let sources = sources.map_err(config)?;
+        let mut sources = sources.map_err(config)?;
+        let place = self.pod(pod);
+        sources.files = files_of(container, |volume| place.volume(volume));
         let mut variables = BTreeMap::from([
             ("PATH".to_owned(), PATH.to_owned()),
             ("HOSTNAME".to_owned(), hostname(pod)),
             ("POD_IP".to_owned(), address.to_string()),
         ]);
-        let place = self.pod(pod);
         let there = place.container(&container.name, *number);
         std::fs::create_dir_all(there.directory()).map_err(create)?;
         let last_words = there.make_last_words().map_err(create)?;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::authentication::v1::{BoundObjectReference, TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{
-    ConfigMap, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount,
-    Volume,
+    ConfigMap, Container, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service,
+    ServiceAccount, Volume,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::Resource;
@@ -59,6 +59,18 @@ struct Tokens {
     due: Option<Instant>,
 }
 
+/// What is in the files of volumes that a container's environment is made of.
+pub(super) fn files_of(
+    container: &Container,
+    volume: impl Fn(&str) -> PathBuf,
+) -> BTreeMap<(String, String), Result<String, String>> {
+    let read = |(name, path): (String, String)| {
+        let text = crate::volume::read(&volume(&name), &path).map_err(|error| error.to_string());
+        ((name, path), text)
+    };
+    crate::environment::files(container).map(read).collect()
+}
+
 impl Supply {
     pub(super) fn new(cache: Cache, clock: Clock, server: Option<(String, u16)>) -> Self {
         let capacity = Machine::this().capacity;
@@ -90,6 +102,7 @@ impl Supply {
             server: self.server.clone(),
             addresses: whereabouts.addresses.clone(),
             host: whereabouts.host,
+            files: BTreeMap::new(),
             capacity: self.capacity.clone(),
         })
     }

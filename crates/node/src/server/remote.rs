@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::debug;
 
+use super::websocket::{Channel, Form};
 use super::{Body, Refusal, Upgrades, text, websocket};
 use crate::runtime::{Id, Runtime, RuntimeError, Size, Streams};
 use crate::spdy;
@@ -25,12 +26,25 @@ use crate::spdy;
 /// How long the other side may take to open the streams that it asked for.
 const OPEN_MAX: Duration = Duration::from_secs(30);
 const WAITING_BYTES_MAX: usize = 256 * 1024;
+/// How many ports have two channels each, where a channel is a byte, and 255 is none.
+const FORWARDED_MAX: usize = 127;
 
 const COMMAND_SPDY: &[&str] =
     &["v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io", "channel.k8s.io"];
-const COMMAND_WEBSOCKET: &[&str] = &["v5.channel.k8s.io", "v4.channel.k8s.io"];
+/// The last is for clients that name none.
+const COMMAND_WEBSOCKET: &[&str] = &[
+    "v5.channel.k8s.io",
+    "v4.channel.k8s.io",
+    "v4.base64.channel.k8s.io",
+    "channel.k8s.io",
+    "base64.channel.k8s.io",
+    "",
+];
 const FORWARD_SPDY: &[&str] = &["portforward.k8s.io"];
-const FORWARD_WEBSOCKET: &[&str] = &["SPDY/3.1+portforward.k8s.io"];
+/// SPDY inside messages, as kubectl has it, which names ports as it goes.
+const FORWARD_TUNNEL: &str = "SPDY/3.1+portforward.k8s.io";
+const FORWARD_WEBSOCKET: &[&str] =
+    &[FORWARD_TUNNEL, "v4.channel.k8s.io", "v4.base64.channel.k8s.io", ""];
 
 /// What a command is to be connected with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -150,13 +164,16 @@ async fn over_websocket<F: Future<Output = ()>>(
         (4, "resize", wanted.terminal),
     ];
     let (mut channels, mut streams) = (Vec::new(), HashMap::new());
-    for (channel, name, _) in all.into_iter().filter(|(.., is_wanted)| *is_wanted) {
+    // The first channel that we may speak on says at once, with nothing, that the connection is
+    // there.
+    let mut greeting = Some(Vec::new());
+    for (number, name, _) in all.into_iter().filter(|(.., is_wanted)| *is_wanted) {
         let (ours, theirs) = tokio::io::duplex(WAITING_BYTES_MAX);
-        channels.push((channel, theirs));
+        let greeting = if name == "stdin" { None } else { greeting.take() };
+        channels.push(Channel { number, io: theirs, greeting });
         streams.insert(name, ours);
     }
-    let can_close = protocol.starts_with("v5");
-    let carrying = websocket::carry(connection, channels, can_close);
+    let carrying = websocket::carry(connection, channels, Form::of(protocol));
     let running = run(Carried { streams, _held: None });
     while_heard(carrying, running).await
 }
@@ -259,6 +276,12 @@ pub(super) fn forward(
     upgrades: &Upgrades,
 ) -> Result<Response<Body>, Refusal> {
     let handshake = Handshake::of(&request, FORWARD_SPDY, FORWARD_WEBSOCKET)?;
+    let is_tunnel = handshake.protocol == FORWARD_TUNNEL;
+    let ports = match handshake.key {
+        Some(_) if !is_tunnel => forwarded_ports(request.uri().query().unwrap_or_default())
+            .map_err(|why| Refusal(StatusCode::BAD_REQUEST, why))?,
+        _ => Vec::new(),
+    };
     let response = handshake.response();
     let upgrade = hyper::upgrade::on(request);
     upgrades.spawn(async move {
@@ -267,15 +290,22 @@ pub(super) fn forward(
             Err(error) => return debug!(%error, "a connection was not upgraded"),
         };
         let (opened, streams) = mpsc::channel(8);
-        let connecting = connect_all(runtime, pod, streams);
         let carried = match handshake.key {
-            None => futures::future::join(spdy::carry(connection, opened), connecting).await.0,
-            Some(_) => {
+            None => {
+                let connecting = connect_all(runtime, pod, streams);
+                futures::future::join(spdy::carry(connection, opened), connecting).await.0
+            }
+            Some(_) if is_tunnel => {
+                let connecting = connect_all(runtime, pod, streams);
                 let (inner, tunnelling) = websocket::tunnel(connection);
                 let carrying = spdy::carry(inner, opened);
                 let ((), carried, tunnelled) =
                     futures::future::join3(connecting, carrying, tunnelling).await;
                 carried.and(tunnelled)
+            }
+            Some(_) => {
+                let form = Form::of(handshake.protocol);
+                forward_over_websocket(connection, form, &ports, runtime.as_ref(), &pod).await
             }
         };
         if let Err(error) = carried {
@@ -283,6 +313,58 @@ pub(super) fn forward(
         }
     });
     Ok(response)
+}
+
+/// The ports that a query asks for: clients without SPDY say beforehand which they want.
+fn forwarded_ports(query: &str) -> Result<Vec<u16>, String> {
+    let mut ports = Vec::new();
+    for (_, value) in form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "port") {
+        if value.is_empty() {
+            return Err("query parameter \"port\" cannot be empty".to_owned());
+        }
+        for port in value.split(',') {
+            match port.parse::<u16>() {
+                Ok(0) => return Err(format!("port {value:?} must be > 0")),
+                Ok(port) => ports.push(port),
+                Err(error) => return Err(format!("unable to parse {value:?} as a port: {error}")),
+            }
+        }
+    }
+    match ports.len() {
+        0 => Err("query parameter \"port\" is required".to_owned()),
+        1..=FORWARDED_MAX => Ok(ports),
+        _ => Err(format!("at most {FORWARDED_MAX} ports may be forwarded over a connection")),
+    }
+}
+
+/// Connects two channels for each port, one for data and one for errors. Each begins with the
+/// number of its port.
+async fn forward_over_websocket(
+    connection: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    form: Form,
+    ports: &[u16],
+    runtime: &dyn Runtime,
+    pod: &Pod,
+) -> io::Result<()> {
+    let mut channels = Vec::new();
+    let mut channel = |port: u16| {
+        let (ours, theirs) = tokio::io::duplex(WAITING_BYTES_MAX);
+        let number = u8::try_from(channels.len()).expect("there are not that many ports");
+        let greeting = Some(port.to_le_bytes().to_vec());
+        channels.push(Channel { number, io: theirs, greeting });
+        ours
+    };
+    let connections = ports.iter().map(|port| {
+        let (data, mut errors) = (channel(*port), channel(*port));
+        async move {
+            if let Err(why) = connect(runtime, pod, *port, data, Parting::Pod).await {
+                let _ = errors.write_all(why.as_bytes()).await;
+            }
+        }
+    });
+    let connections: Vec<_> = connections.collect();
+    let connecting = async { drop(futures::future::join_all(connections).await) };
+    while_heard(websocket::carry(connection, channels, form), connecting).await
 }
 
 /// Connects pairs of streams, one for data and one for errors, with ports.
@@ -310,7 +392,7 @@ async fn connect_all(
         connections.spawn(async move {
             let mut errors = errors.io;
             let told = match port {
-                Some(port) => connect(runtime.as_ref(), &pod, port, data.io).await,
+                Some(port) => connect(runtime.as_ref(), &pod, port, data.io, Parting::Each).await,
                 None => Err("\"port\" header is required".to_owned()),
             };
             if let Err(why) = told {
@@ -323,17 +405,42 @@ async fn connect_all(
     connections.shutdown().await;
 }
 
+/// How two sides of a forwarded connection part.
+#[derive(Clone, Copy)]
+enum Parting {
+    /// Each says that it has said all.
+    Each,
+    /// The client has no way to say so: all is over when the pod has said all.
+    Pod,
+}
+
 async fn connect(
     runtime: &dyn Runtime,
     pod: &Pod,
     port: u16,
     mut data: DuplexStream,
+    parting: Parting,
 ) -> Result<(), String> {
     let uid = pod.metadata.uid.as_deref().unwrap_or_default();
     let failed = |why: String| format!("error forwarding port {port} to pod {uid}, uid : {why}");
     let mut connection =
         runtime.connect(pod, port).await.map_err(|error| failed(error.to_string()))?;
-    match tokio::io::copy_bidirectional(&mut data, &mut connection).await {
+    let copied = match parting {
+        Parting::Each => tokio::io::copy_bidirectional(&mut data, &mut connection).await.map(drop),
+        Parting::Pod => {
+            let (mut answers, mut questions) = tokio::io::split(connection);
+            let (mut asked, mut told) = tokio::io::split(data);
+            let asking = async {
+                let _ = tokio::io::copy(&mut asked, &mut questions).await;
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                copied = tokio::io::copy(&mut answers, &mut told) => copied.map(drop),
+                () = asking => Ok(()),
+            }
+        }
+    };
+    match copied {
         // What a runtime has to say about it.
         Err(error) if error.kind() == io::ErrorKind::Other => Err(failed(error.to_string())),
         // An end without a farewell is an end.
@@ -405,7 +512,9 @@ impl Handshake {
             Some(key) => {
                 headers.insert(header::UPGRADE, value("websocket"));
                 headers.insert("sec-websocket-accept", value(&websocket::accept(key)));
-                headers.insert("sec-websocket-protocol", value(self.protocol));
+                if !self.protocol.is_empty() {
+                    headers.insert("sec-websocket-protocol", value(self.protocol));
+                }
             }
         }
         response

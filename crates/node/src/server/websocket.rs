@@ -1,4 +1,5 @@
-//! WebSockets as commands in containers use them: binary messages whose first byte is a channel.
+//! WebSockets as commands in containers and forwarded ports use them: messages that begin with a
+//! channel.
 //!
 //! Also a connection of bytes inside binary messages, in which kubectl hides SPDY.
 
@@ -23,6 +24,7 @@ const CHUNK: usize = 16 * 1024;
 const CLOSE: u8 = 255;
 
 const CONTINUED: u8 = 0;
+const TEXT: u8 = 1;
 const BINARY: u8 = 2;
 const CLOSED: u8 = 8;
 const PING: u8 = 9;
@@ -97,27 +99,90 @@ pub(super) fn encode(kind: u8, bytes: &[u8]) -> Vec<u8> {
     encoded
 }
 
+/// How messages name their channel and say what is said on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The channel is a byte, and the rest is what is said.
+    Binary,
+    /// The same; and the other side can say that it has said all on a channel.
+    Closable,
+    /// The channel is a digit, and the rest is base64, so that all of it is text.
+    Base64,
+}
+
+/// What the other side says in a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Said {
+    On(u8, Vec<u8>),
+    /// It has said all on this channel.
+    All(u8),
+}
+
+impl Form {
+    /// That of a protocol of channels, by its name. Clients that name none speak in binary.
+    pub(super) fn of(protocol: &str) -> Self {
+        match protocol {
+            "v5.channel.k8s.io" => Form::Closable,
+            _ if protocol.contains("base64.") => Form::Base64,
+            _ => Form::Binary,
+        }
+    }
+
+    fn encode(self, channel: u8, bytes: &[u8]) -> Vec<u8> {
+        match self {
+            Form::Binary | Form::Closable => encode(BINARY, &[&[channel], bytes].concat()),
+            Form::Base64 => {
+                let digit = [b'0'.wrapping_add(channel)];
+                encode(TEXT, &[&digit, STANDARD.encode(bytes).as_bytes()].concat())
+            }
+        }
+    }
+
+    /// None if it says nothing that can be understood, which is passed over.
+    fn decode(self, message: &[u8]) -> Option<Said> {
+        let (&channel, rest) = message.split_first()?;
+        match self {
+            Form::Closable if channel == CLOSE => rest.first().copied().map(Said::All),
+            Form::Binary | Form::Closable => Some(Said::On(channel, rest.to_vec())),
+            Form::Base64 => {
+                let bytes = STANDARD.decode(rest).ok()?;
+                Some(Said::On(channel.wrapping_sub(b'0'), bytes))
+            }
+        }
+    }
+}
+
+/// A channel of ours.
+pub(super) struct Channel {
+    pub(super) number: u8,
+    pub(super) io: DuplexStream,
+    /// What is said on it before all else, in a message of its own.
+    pub(super) greeting: Option<Vec<u8>>,
+}
+
 /// Carries channels over a connection, until all of ours have ended or the other side has gone.
-/// With `can_close` the other side can say that one of its own has ended.
 pub(super) async fn carry(
     connection: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    channels: Vec<(u8, DuplexStream)>,
-    can_close: bool,
+    channels: Vec<Channel>,
+    form: Form,
 ) -> io::Result<()> {
     let (mut from, mut to) = tokio::io::split(connection);
     let (messages, mut waiting) = mpsc::channel::<Vec<u8>>(MESSAGES_MAX);
     let mut inputs = std::collections::HashMap::new();
     let mut pumps = JoinSet::new();
-    for (channel, io) in channels {
+    for Channel { number, io, greeting } in channels {
         let (mut said, told) = tokio::io::split(io);
-        inputs.insert(channel, told);
+        inputs.insert(number, told);
         let messages = messages.clone();
         pumps.spawn(async move {
+            if let Some(greeting) = greeting
+                && messages.send(form.encode(number, &greeting)).await.is_err()
+            {
+                return;
+            }
             let mut bytes = vec![0; CHUNK];
             while let Ok(n_bytes @ 1..) = said.read(&mut bytes).await {
-                let mut message = vec![channel];
-                message.extend(&bytes[..n_bytes]);
-                if messages.send(encode(BINARY, &message)).await.is_err() {
+                if messages.send(form.encode(number, &bytes[..n_bytes])).await.is_err() {
                     return;
                 }
             }
@@ -130,17 +195,16 @@ pub(super) async fn carry(
                 Some(Message::Ping(bytes)) => {
                     let _ = messages.send(encode(PONG, &bytes)).await;
                 }
-                Some(Message::Data(bytes)) => match bytes.split_first() {
-                    Some((&CLOSE, rest)) if can_close => {
-                        // Half of it: what it says may still follow.
-                        let input = rest.first().and_then(|channel| inputs.remove(channel));
-                        if let Some(mut input) = input {
+                Some(Message::Data(bytes)) => match form.decode(&bytes) {
+                    // Half of it: what it says may still follow.
+                    Some(Said::All(channel)) => {
+                        if let Some(mut input) = inputs.remove(&channel) {
                             let _ = input.shutdown().await;
                         }
                     }
-                    Some((channel, rest)) => {
-                        if let Some(input) = inputs.get_mut(channel) {
-                            let _ = input.write_all(rest).await;
+                    Some(Said::On(channel, bytes)) => {
+                        if let Some(input) = inputs.get_mut(&channel) {
+                            let _ = input.write_all(&bytes).await;
                         }
                     }
                     None => {}

@@ -11,6 +11,8 @@ use std::path::{Component, Path, PathBuf};
 
 use super::Files;
 
+/// No variables are longer than that together.
+const TEXT_BYTES_MAX: u64 = 1 << 20;
 const DATA: &str = "..data";
 /// What a group may do with files that are given to it.
 pub(crate) const READ: u32 = 0o440;
@@ -171,6 +173,24 @@ pub(crate) fn within(volume: &Path, path: &str) -> io::Result<PathBuf> {
         }
     }
     Ok(place)
+}
+
+/// What is in a file of a volume, which others may have written. It is not looked for outside.
+///
+/// # Errors
+/// If it is not there, is no text, or is too long for one.
+pub(crate) fn read(volume: &Path, path: &str) -> io::Result<String> {
+    let wrong = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why);
+    let volume = volume.canonicalize()?;
+    let place = volume.join(path).canonicalize()?;
+    if !place.starts_with(&volume) {
+        return Err(wrong("the path leads outside"));
+    }
+    let metadata = fs::metadata(&place)?;
+    if !metadata.is_file() || metadata.len() > TEXT_BYTES_MAX {
+        return Err(wrong("it is no file, or too long a one"));
+    }
+    fs::read_to_string(place)
 }
 
 /// Whether a directory is as it is to be already.

@@ -157,3 +157,20 @@ fn callers_are_last_to_come_and_first_to_go() {
     ]);
     assert_eq!(go, ["tests/it/main.rs", "src/lib.rs", "src/ant.rs", "src/ant/v2.rs"]);
 }
+
+/// Whoever has it open reads on in what it was, so there is no moment with half of it.
+#[test]
+fn a_file_is_replaced_and_not_written_over() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (file, link) = (dir.path().join("dist/image.tar"), dir.path().join("link"));
+    replace(&file, b"one").expect("written");
+    let open = File::open(&file).expect("it is there");
+    std::os::unix::fs::symlink(&file, &link).expect("a link");
+    replace(&link, b"two, and more").expect("written");
+    assert_eq!(io::read_to_string(open).expect("a text"), "one");
+    assert_eq!(fs::read(&file).expect("bytes"), b"two, and more");
+    assert!(link.is_symlink());
+    assert_eq!(fs::read_dir(dir.path().join("dist")).expect("a list").count(), 1);
+    replace(Path::new("/dev/null"), b"three").expect("written to");
+    assert!(!fs::metadata("/dev/null").expect("it is there").is_file());
+}

@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::*;
 
 fn refused(text: &str) -> String {
@@ -31,4 +33,41 @@ fn a_definition_says_where_it_stands() {
     let sources = parse(Path::new("crds.yaml"), &text).expect("definitions");
     let lines: Vec<usize> = sources.iter().map(|source| source.line).collect();
     assert_eq!(lines, [1, 7]);
+}
+
+#[test]
+fn what_stood_beside_versions_stands_in_each_of_them() {
+    let text = "apiVersion: apiextensions.k8s.io/v1beta1
+kind: CustomResourceDefinition
+spec:
+  group: a.b
+  names: {kind: C, plural: cs}
+  preserveUnknownFields: false
+  validation: {openAPIV3Schema: {type: object}}
+  versions:
+  - {name: v1, served: true, storage: true}
+  - name: v2
+    served: true
+    storage: false
+    schema: {openAPIV3Schema: {type: object, description: Its own.}}
+    additionalPrinterColumns: [{name: Age, type: date, JSONPath: .metadata.age}]
+  conversion:
+    strategy: Webhook
+    conversionReviewVersions: [v1, v1beta1]
+    webhookClientConfig: {url: 'https://c.a.b'}
+";
+    let sources = parse(Path::new("crds.yaml"), text).expect("a definition");
+    let spec = &sources[0].definition["spec"];
+    assert_eq!(spec["preserveUnknownFields"], json!(false));
+    assert_eq!(spec.get("validation"), None);
+    let schema = |index: usize| &spec["versions"][index]["schema"]["openAPIV3Schema"];
+    assert_eq!(schema(0), &json!({"type": "object"}));
+    assert_eq!(schema(1), &json!({"type": "object", "description": "Its own."}));
+    let column = &spec["versions"][1]["additionalPrinterColumns"][0];
+    assert_eq!(column, &json!({"name": "Age", "type": "date", "jsonPath": ".metadata.age"}));
+    let webhook = json!({
+        "clientConfig": {"url": "https://c.a.b"},
+        "conversionReviewVersions": ["v1", "v1beta1"],
+    });
+    assert_eq!(spec["conversion"], json!({"strategy": "Webhook", "webhook": webhook}));
 }

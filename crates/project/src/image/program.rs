@@ -150,7 +150,11 @@ pub(super) fn flags(
     if let Linkage::Gnu { .. } = linkage {
         flags.extend(["-C", "target-feature=+crt-static"]);
     }
-    // Paths of this machine have no business in a program that others build as well.
+    // Paths of this machine have no business in a program that others build as well: neither the
+    // project's nor those of its libraries. Of several that fit, the last one counts.
+    let libraries = given("CARGO_HOME").or_else(|| Some(given("HOME")? + "/.cargo"));
+    let libraries = libraries.map(|it| format!("--remap-path-prefix={it}=/cargo"));
+    flags.extend(libraries.as_deref());
     let remap = format!("--remap-path-prefix={}=/src", home.display());
     flags.push(&remap);
     flags.join(BETWEEN_FLAGS)

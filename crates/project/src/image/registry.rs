@@ -136,7 +136,7 @@ impl Session<'_> {
         }
     }
 
-    /// Asks, and once more when it has been said who asks.
+    /// Asks, and once more when it has been said who asks; what was said before may have expired.
     async fn ask(
         &mut self,
         method: Method,
@@ -151,16 +151,17 @@ impl Session<'_> {
             .send(method.clone(), place, body.clone(), authorization.as_deref())
             .await
             .map_err(unreachable)?;
-        if answer.status() != StatusCode::UNAUTHORIZED || self.authorization.is_some() {
+        if answer.status() != StatusCode::UNAUTHORIZED {
             return Ok(answer);
         }
         let asked = answer.headers().get(header::WWW_AUTHENTICATE);
         let asked = asked.and_then(|it| it.to_str().ok()).unwrap_or_default();
         let credentials = self.options.credentials.as_ref();
         let scope = format!("repository:{}:pull,push", self.to.repository);
-        let Some(authorization) =
-            challenge::answer(&self.wire, asked, &scope, credentials).await.map_err(unreachable)?
-        else {
+        let told =
+            challenge::answer(&self.wire, asked, &scope, credentials).await.map_err(unreachable)?;
+        // What has been refused is refused again.
+        let Some(authorization) = told.filter(|it| authorization.as_ref() != Some(it)) else {
             return Ok(answer);
         };
         self.authorization = Some(authorization.clone());

@@ -128,4 +128,9 @@ fn flags_of_the_caller_stay_and_folders_may_have_spaces() {
     // As Cargo has it.
     check(&[plain, encoded], &musl, &["--cfg", "a=\"b c\"", remap]);
     check(&[plain, ("CARGO_ENCODED_RUSTFLAGS", "")], &musl, &[remap]);
+    let libraries = "--remap-path-prefix=/users/ann/.cargo=/cargo";
+    check(&[("HOME", "/users/ann")], &musl, &[libraries, remap]);
+    let elsewhere = ("CARGO_HOME", "/var/cargo");
+    let libraries = "--remap-path-prefix=/var/cargo=/cargo";
+    check(&[("HOME", "/users/ann"), elsewhere], &musl, &[libraries, remap]);
 }

@@ -343,12 +343,13 @@ fn parent_is_object(schema: &Structural) -> bool {
     ["apiVersion", "kind"].iter().all(|name| schema.properties.get(name).is_some())
 }
 
-/// Whether these are the fields of Kubernetes' own conditions.
+/// Whether these, and no others, are the fields of Kubernetes' own conditions.
 fn is_condition(schema: &Structural) -> bool {
     const REQUIRED: [&str; 5] = ["lastTransitionTime", "message", "reason", "status", "type"];
     let required = &constraints(schema).required;
     let known = |name: &str| REQUIRED.contains(&name) || name == "observedGeneration";
-    schema.properties.len() >= REQUIRED.len()
+    !schema.preserves_unknown_fields()
+        && schema.properties.len() >= REQUIRED.len()
         && schema.properties.iter().all(|(name, _)| known(name))
         && REQUIRED.iter().all(|name| required.iter().any(|it| **it == **name))
 }

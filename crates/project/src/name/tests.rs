@@ -22,6 +22,10 @@ fn kinds_that_cannot_be_are_refused_with_what_to_do() {
     check(kind("PetList"), "is what a list of another kind is called");
     check(kind("Kubewright"), "`kubewright` is the library in `src/lib.rs`: choose another");
     check(kind("Test"), "");
+    for part in ["Validation", "Defaulting", "V1", "V2beta1"] {
+        check(kind(part), "is what a part of a kind is called: choose another");
+    }
+    check(kind("V1x"), "");
     // Its list is a kind, too.
     check(kind(&"A".repeat(59)), "");
     check(kind(&"A".repeat(60)), "List` would be too long: take at most 59");
@@ -37,6 +41,9 @@ fn operators_that_cannot_be_are_refused_with_what_to_do() {
     check(operator("hüter"), "of ASCII");
     check(operator("fn"), "is a word of Rust and names no crate");
     check(operator("serde"), "is a crate that the operator is made of");
+    for folder in ["build", "deps", "examples", "incremental"] {
+        check(operator(folder), "is a folder that cargo has beside programs");
+    }
     check(operator(&"a".repeat(29)), "has 29 characters");
 }
 
@@ -50,6 +57,14 @@ fn groups_and_versions_that_cannot_be_are_refused_with_what_to_do() {
     check(group("", "my.domain"), "");
     check(group("apps", "k8s.io"), "apps.k8s.io is reserved for Kubernetes itself");
     check(group("apps", "mak8s.io"), "");
+    check(group("", "internal"), "--group \"\": \"internal\" would be all of the group");
+    check(group("webapp", "internal"), "");
+    let long = vec!["a".repeat(60); 4].join(".");
+    check(definition("guests", &long), "");
+    check(
+        definition("guestbooks", &long),
+        "which has 254 characters: take names that have at most",
+    );
     check(group("web app", "my.domain"), "--group");
     for good in ["v1", "v10", "v1alpha1", "v2beta13"] {
         check(version("version", good), "");

@@ -35,6 +35,13 @@ pub struct OldApi {
     pub group: String,
     pub version: String,
     pub kind: String,
+    /// What it was created with, if somebody says so; it must be as they say.
+    pub plural: Option<String>,
+    pub cluster_scoped: bool,
+    /// Whether the version goes.
+    pub resource: bool,
+    /// Whether the controller of this version goes.
+    pub controller: bool,
     /// Whether what its author wrote may go as well.
     pub force: bool,
 }
@@ -59,7 +66,7 @@ pub fn create_api(project: &Project, wanted: &NewApi) -> Result<Plan, ScaffoldEr
     let there = find(&apis, &whole, kind)?;
     let api = match there {
         Some(there) => {
-            agree(there, wanted)?;
+            agree(there, wanted.resource.then_some(wanted.namespaced), plural.as_ref())?;
             there.clone()
         }
         None if wanted.resource => {
@@ -71,6 +78,8 @@ pub fn create_api(project: &Project, wanted: &NewApi) -> Result<Plan, ScaffoldEr
                 namespaced: wanted.namespaced,
                 versions: Vec::new(),
             };
+            let plural = api.plural.clone().unwrap_or_else(|| name::plural_of(kind));
+            name::definition(&plural, &api.group)?;
             differ(&apis, &api)?;
             api
         }
@@ -95,48 +104,27 @@ pub fn create_api(project: &Project, wanted: &NewApi) -> Result<Plan, ScaffoldEr
     Ok(finished(draft))
 }
 
-/// Plans the end of a version of a kind; of the last one the kind ends, and with it its controller.
+/// Plans the end of a version of a kind, of its controller, or of both. If there is no such version
+/// or controller, there is nothing to be done.
 ///
 /// # Errors
-/// If it is not there, something else needs it, or its author has changed it.
+/// If something else needs it, or its author has changed it.
 pub fn delete_api(project: &Project, unwanted: &OldApi) -> Result<Plan, ScaffoldError> {
-    let OldApi { group, version, kind, force } = unwanted;
+    let OldApi { group, version, kind, plural, .. } = unwanted;
     let whole = name::whole_group(group, &project.domain);
     let apis = project.apis()?;
     let api = find(&apis, &whole, kind)?.filter(|api| api.versions.contains(version));
-    let Some(api) = api else {
-        let there: Vec<String> = apis.iter().map(described).collect();
-        let there = if there.is_empty() { "none".to_owned() } else { there.join("; ") };
-        return Err(ScaffoldError::Contradiction(format!(
-            "{kind} of {whole}/{version} is no kind of this project. There are: {there}"
-        )));
-    };
+    let Some(api) = api else { return Ok(Plan::default()) };
+    agree(api, unwanted.cluster_scoped.then_some(false), plural.as_ref())?;
     let mut draft = Draft::of(&project.root);
-    let is_last = api.versions.len() == 1;
-    let flags = format!("--group {group:?} --version {version} --kind {kind}");
-    for (part, flag) in [("defaulting", "defaulting"), ("validation", "programmatic-validation")] {
-        if is_last && has_part(&mut draft, api, part)? {
-            return Err(ScaffoldError::Contradiction(format!(
-                "{kind} has a webhook: `kubewright delete webhook {flags} --{flag}` first"
-            )));
-        }
+    let mut pieces = Vec::new();
+    if unwanted.resource {
+        check_unneeded(&mut draft, api, unwanted)?;
+        pieces.extend(version_pieces(&mut draft, api, version)?);
     }
-    let conversion = part_path(&api.module, "conversion");
-    if declared(&mut draft, &conversion)?.contains(version) {
-        return Err(ScaffoldError::Contradiction(format!(
-            "{version} of {kind} is converted: `kubewright delete webhook --group {group:?} \
-             --version {} --kind {kind} --conversion --spoke {version}` first",
-            stored(&mut draft, api)?
-        )));
-    }
-    if !is_last && stored(&mut draft, api)? == *version {
-        return Err(ScaffoldError::Contradiction(format!(
-            "{version} is the version that {kind} is stored in: delete the others first, or change \
-             `.kind::<…>()` in {LIBRARY}"
-        )));
-    }
-    let mut pieces = version_pieces(&mut draft, api, version)?;
-    if is_last {
+    // With the last version goes all that is left of a controller.
+    let is_end = unwanted.resource && api.versions.len() == 1;
+    if unwanted.controller && (is_end || controls(&mut draft, api, version)?) {
         pieces.extend(controller_pieces(project, api, version));
     }
     let mut edited = Vec::new();
@@ -144,8 +132,47 @@ pub fn delete_api(project: &Project, unwanted: &OldApi) -> Result<Plan, Scaffold
     for piece in pieces.iter().rev() {
         piece.delete(&mut draft, &mut edited)?;
     }
-    allow(edited, *force)?;
+    allow(edited, unwanted.force)?;
     Ok(finished(draft))
+}
+
+/// Refuses to take away a version that something else needs.
+fn check_unneeded(
+    draft: &mut Draft<'_>,
+    api: &Api,
+    unwanted: &OldApi,
+) -> Result<(), ScaffoldError> {
+    let OldApi { group, version, kind, .. } = unwanted;
+    let is_last = api.versions.len() == 1;
+    let flags = format!("--group {group:?} --version {version} --kind {kind}");
+    for (part, flag) in [("defaulting", "defaulting"), ("validation", "programmatic-validation")] {
+        if is_last && has_part(draft, api, part)? {
+            return Err(ScaffoldError::Contradiction(format!(
+                "{kind} has a webhook: `kubewright delete webhook {flags} --{flag}` first"
+            )));
+        }
+    }
+    let conversion = part_path(&api.module, "conversion");
+    if declared(draft, &conversion)?.contains(version) {
+        return Err(ScaffoldError::Contradiction(format!(
+            "{version} of {kind} is converted: `kubewright delete webhook --group {group:?} \
+             --version {} --kind {kind} --conversion --spoke {version}` first",
+            stored(draft, api)?
+        )));
+    }
+    if !is_last && stored(draft, api)? == *version {
+        return Err(ScaffoldError::Contradiction(format!(
+            "{version} is the version that {kind} is stored in: delete the others first, or change \
+             `.kind::<…>()` in {LIBRARY}"
+        )));
+    }
+    if !unwanted.controller && controls(draft, api, version)? {
+        return Err(ScaffoldError::Contradiction(format!(
+            "{version} of {kind} has a controller, which would have nothing to control: add \
+             --controller"
+        )));
+    }
+    Ok(())
 }
 
 /// Whether what was edited may go.
@@ -166,12 +193,8 @@ pub(super) fn find<'a>(
     if (api.group.as_str(), api.kind.as_str()) == (group, kind) {
         return Ok(Some(api));
     }
-    let reason = format!("`src/{module}.rs` is {}: choose another", described(api));
+    let reason = format!("`src/{module}.rs` is {api}: choose another");
     Err(NameError { flag: "kind", value: kind.to_owned(), reason }.into())
-}
-
-fn described(api: &Api) -> String {
-    format!("{} of {}/{}", api.kind, api.group, api.versions.join(","))
 }
 
 pub(super) fn no_version(api: &Api, version: &str) -> ScaffoldError {
@@ -196,16 +219,20 @@ fn differ(apis: &[Api], new: &Api) -> Result<(), NameError> {
             None if taken == ours[1] => ("kind", &new.kind, "choose another, or add --plural"),
             _ => ("kind", &new.kind, "choose another"),
         };
-        let reason = format!("{taken:?} is a name of {} already: {other}", described(there));
+        let reason = format!("{taken:?} is a name of {there} already: {other}");
         return Err(NameError { flag, value: value.clone(), reason });
     }
     Ok(())
 }
 
-/// Versions of one kind differ in their fields alone.
-fn agree(there: &Api, wanted: &NewApi) -> Result<(), ScaffoldError> {
+/// Versions of one kind differ in their fields alone. What nobody asks for is as it is.
+fn agree(
+    there: &Api,
+    namespaced: Option<bool>,
+    plural: Option<&String>,
+) -> Result<(), ScaffoldError> {
     let scope = |namespaced: bool| if namespaced { "in namespaces" } else { "in no namespace" };
-    if wanted.resource && there.namespaced != wanted.namespaced {
+    if namespaced.is_some_and(|it| it != there.namespaced) {
         return Err(ScaffoldError::Contradiction(format!(
             "objects of {} are {}, in all versions: {} --cluster-scoped",
             there.kind,
@@ -213,7 +240,7 @@ fn agree(there: &Api, wanted: &NewApi) -> Result<(), ScaffoldError> {
             if there.namespaced { "leave out" } else { "add" }
         )));
     }
-    if wanted.plural.is_some() && there.plural != wanted.plural {
+    if plural.is_some() && there.plural.as_ref() != plural {
         return Err(ScaffoldError::Contradiction(format!(
             "--plural: {} has its plural already, in all versions: leave it out",
             there.kind
@@ -325,6 +352,14 @@ fn controller_pieces(project: &Project, api: &Api, version: &str) -> Vec<Piece> 
             fill(CONTROLLER_TEST, &values),
         ),
     ]
+}
+
+/// Whether a kind has a controller, and it is about this version.
+fn controls(draft: &mut Draft<'_>, api: &Api, version: &str) -> Result<bool, ScaffoldError> {
+    let is_there = has_part(draft, api, "controller")?;
+    let text = draft.read(&part_path(&api.module, "controller"))?.unwrap_or_default();
+    let names = |module: &str| text.contains(&format!("{module}::{version}::"));
+    Ok(is_there && (api.versions.len() == 1 || names("super") || names(&api.module)))
 }
 
 /// Whether a kind has a part of this name.

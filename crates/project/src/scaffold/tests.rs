@@ -96,8 +96,9 @@ fn guestbook() -> NewApi {
 }
 
 fn old(api: &NewApi, force: bool) -> OldApi {
-    let NewApi { group, version, kind, .. } = api.clone();
-    OldApi { group, version, kind, force }
+    let NewApi { group, version, kind, plural, namespaced, resource, controller } = api.clone();
+    let cluster_scoped = !namespaced;
+    OldApi { group, version, kind, plural, cluster_scoped, resource, controller, force }
 }
 
 fn hooks(api: &NewApi) -> Hooks {
@@ -248,9 +249,11 @@ fn another(version: &str) -> NewApi {
 fn what_is_deleted_was_never_there() {
     let steps = [
         Step::Api(NewApi { controller: false, ..shelf() }),
+        Step::Api(NewApi { resource: false, ..shelf() }),
         Step::Api(guestbook()),
         Step::Webhook(hooks(&guestbook())),
-        Step::Api(another("v2")),
+        // There is a controller, and it is not theirs.
+        Step::Api(NewApi { version: "v2".to_owned(), ..guestbook() }),
         Step::Webhook(conversion("v2")),
         Step::Api(another("v3beta1")),
         Step::Webhook(conversion("v3beta1")),
@@ -275,6 +278,8 @@ fn what_is_deleted_was_never_there() {
         let plan = step.back(&site);
         site.make(&plan);
         assert_eq!(site.tree(), before, "{}", plan.diff());
+        let again = step.back(&site);
+        assert!(again.is_empty(), "twice is once:\n{}", again.diff());
     }
 }
 
@@ -457,11 +462,18 @@ fn what_others_need_is_not_deleted() {
     let delete = |api: &NewApi| told(delete_api(&site.project(), &old(api, true)));
     assert!(delete(&another("v2")).contains("--conversion --spoke v2` first"));
     assert!(delete(&guestbook()).starts_with("v1 is the version that Guestbook is stored in"));
-    assert!(delete(&shelf()).contains("There are: Guestbook of webapp.my.domain/v1,v2"));
+    let elsewhere = NewApi { namespaced: false, ..guestbook() };
+    assert!(delete(&elsewhere).ends_with("in all versions: leave out --cluster-scoped"));
+    let named = NewApi { plural: Some("books".to_owned()), ..guestbook() };
+    assert!(delete(&named).starts_with("--plural: Guestbook has its plural already"));
     site.make(&delete_webhook(&site.project(), &conversion("v2"), false).expect("a plan"));
     site.make(&delete_api(&site.project(), &old(&another("v2"), false)).expect("a plan"));
     let refused = told(delete_api(&site.project(), &old(&guestbook(), true)));
     assert!(refused.contains("has a webhook: `kubewright delete webhook"), "{refused}");
+    site.make(&delete_webhook(&site.project(), &hooks(&guestbook()), false).expect("a plan"));
+    let kind_alone = NewApi { controller: false, ..guestbook() };
+    let refused = told(delete_api(&site.project(), &old(&kind_alone, true)));
+    assert!(refused.ends_with("nothing to control: add --controller"), "{refused}");
 }
 
 #[test]

@@ -33,43 +33,55 @@ const SPOKE: &str = include_str!("../../templates/spoke.rs.txt");
 /// # Errors
 /// If there is no such kind or version, or a source cannot be edited.
 pub fn create_webhook(project: &Project, wanted: &Hooks) -> Result<Plan, ScaffoldError> {
-    let api = kind_of(project, wanted)?;
+    let Hooks { group, version, kind, .. } = wanted;
+    let Some(api) = kind_of(project, wanted)? else {
+        let whole = name::whole_group(group, &project.domain);
+        return Err(ScaffoldError::Contradiction(format!(
+            "{kind} of {whole} is no kind of this project: `kubewright create api --group {group:?} \
+             --version {version} --kind {kind} --resource` first"
+        )));
+    };
+    if !api.versions.contains(version) {
+        return Err(no_version(&api, version));
+    }
     let mut draft = Draft::of(&project.root);
     let pieces = pieces(&mut draft, &api, wanted)?;
     pieces.iter().try_for_each(|piece| piece.create(&mut draft))?;
     Ok(finished(draft))
 }
 
-/// Plans the end of webhooks; without spokes, of all that are converted.
+/// Plans the end of webhooks; without spokes, of all that are converted. If there are no such
+/// webhooks, there is nothing to be done.
 ///
 /// # Errors
-/// If there are no such webhooks, or their author has changed them.
+/// If they are of another version, or their author has changed them.
 pub fn delete_webhook(
     project: &Project,
     unwanted: &Hooks,
     force: bool,
 ) -> Result<Plan, ScaffoldError> {
-    let api = kind_of(project, unwanted)?;
+    let api = kind_of(project, unwanted)?.filter(|api| api.versions.contains(&unwanted.version));
+    let Some(api) = api else { return Ok(Plan::default()) };
     let mut draft = Draft::of(&project.root);
-    for (part, is_meant) in [
-        ("defaulting", unwanted.defaulting),
-        ("validation", unwanted.validation),
-        ("conversion", unwanted.conversion),
-    ] {
-        if is_meant && !has_part(&mut draft, &api, part)? {
-            let kind = &api.kind;
-            return Err(ScaffoldError::Contradiction(format!("{kind} has no webhook for {part}")));
-        }
-    }
+    let mut there = |is_meant: bool, part: &str| {
+        Ok::<_, ScaffoldError>(is_meant && has_part(&mut draft, &api, part)?)
+    };
+    let unwanted = Hooks {
+        defaulting: there(unwanted.defaulting, "defaulting")?,
+        validation: there(unwanted.validation, "validation")?,
+        conversion: there(unwanted.conversion, "conversion")?,
+        ..unwanted.clone()
+    };
     let mut edited = Vec::new();
-    for piece in pieces(&mut draft, &api, unwanted)?.iter().rev() {
+    for piece in pieces(&mut draft, &api, &unwanted)?.iter().rev() {
         piece.delete(&mut draft, &mut edited)?;
     }
     allow(edited, force)?;
     Ok(finished(draft))
 }
 
-fn kind_of(project: &Project, hooks: &Hooks) -> Result<Api, ScaffoldError> {
+/// The kind that webhooks are of, if there is one; refuses what makes no sense of any.
+fn kind_of(project: &Project, hooks: &Hooks) -> Result<Option<Api>, ScaffoldError> {
     let Hooks { group, version, kind, .. } = hooks;
     if !(hooks.defaulting || hooks.validation || hooks.conversion) {
         return Err(ScaffoldError::Contradiction(
@@ -84,17 +96,7 @@ fn kind_of(project: &Project, hooks: &Hooks) -> Result<Api, ScaffoldError> {
     hooks.spokes.iter().try_for_each(|spoke| name::version("spoke", spoke))?;
     name::kind(kind)?;
     let whole = name::whole_group(group, &project.domain);
-    let apis = project.apis()?;
-    let Some(api) = find(&apis, &whole, kind)? else {
-        return Err(ScaffoldError::Contradiction(format!(
-            "{kind} of {whole} is no kind of this project: `kubewright create api --group {group:?} \
-             --version {version} --kind {kind} --resource` first"
-        )));
-    };
-    if !api.versions.contains(version) {
-        return Err(no_version(api, version));
-    }
-    Ok(api.clone())
+    Ok(find(&project.apis()?, &whole, kind)?.cloned())
 }
 
 /// What the webhooks consist of.

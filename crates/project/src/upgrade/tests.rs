@@ -41,3 +41,22 @@ fn what_must_go_along_goes_along() {
         "kubewright = \"0.1.0\"\nkube = { version = \"5.0\", features = [\"ws\"] } # Mine.",
     );
 }
+
+/// It used to become a dependency with two sources, which Cargo refuses.
+#[test]
+fn what_a_workspace_decides_is_changed_there() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (outer, inner) = (dir.path().join(MANIFEST), dir.path().join("one").join(MANIFEST));
+    std::fs::create_dir(dir.path().join("one")).expect("a folder");
+    std::fs::write(&outer, "[workspace]\nmembers = [\"one\"]\n").expect("written");
+    let text = "[package]\nname = \"one\"\nmetadata.kubewright.domain = \"a.b\"\n\n\
+                [dependencies]\nkubewright = { workspace = true, features = [\"otlp\"] }\n";
+    std::fs::write(&inner, text).expect("written");
+    let project = Project::find(&dir.path().join("one")).expect("a project");
+    let refused = upgrade(&project, &Library::Version("0.2.0".to_owned()));
+    let expected = format!(
+        "Cargo.toml: `kubewright` is taken from the workspace: say in {} where it comes from",
+        outer.display()
+    );
+    assert_eq!(refused.expect_err("it is refused").to_string(), expected);
+}

@@ -93,6 +93,7 @@ fn expected(
     };
     if !webhooks {
         (package.mutating, package.validating) = (Vec::new(), Vec::new());
+        package.converted = Vec::new();
         package.arguments.push("--webhook-bind-address=0".to_owned());
     }
     let manifests = package.render().expect("rendered");

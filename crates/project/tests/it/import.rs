@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use self::imported::zoo::v1::{
     Zoo, ZooFeeding, ZooMachine, ZooShift, ZooSpec, ZooTickets, ZooType,
 };
-use self::imported::{boat, option, zoo};
+use self::imported::{boat, harbor, option, zoo};
 
 /// Set, the generated files are written and not compared.
 const BLESS: &str = "KUBEWRIGHT_BLESS";
@@ -44,6 +44,7 @@ fn generated_modules_are_what_is_committed() {
     check_generated("zoo.yaml", "zoo");
     check_generated("ledger.yaml", "option");
     check_generated("boat.yaml", "boat");
+    check_generated("harbor.yaml", "harbor");
 }
 
 /// Reads and writes the object, which stays as it is.
@@ -170,6 +171,32 @@ fn kinds_without_a_spec_or_without_a_schema_are_kept() {
         "apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "a"},
         "spec": {"oars": 2}, "status": {"afloat": true},
     }));
+}
+
+/// In `v1beta1` clusters keep what a schema does not name, at whatever depth; it used to be lost.
+#[test]
+fn what_a_definition_keeps_is_kept_at_any_depth() {
+    let object = |version: &str| {
+        json!({
+            "apiVersion": format!("example.com/{version}"), "kind": "Harbor",
+            "metadata": {"name": "north"}, "more": 1,
+            "spec": {
+                "depth": 9, "more": "m",
+                "moorings": [{"place": "a", "more": [1]}],
+                "pilots": {"x": {"name": "Ann", "more": true}},
+                "dues": {"yearly": 5, "more": {}},
+            },
+            "status": {
+                "conditions": [{
+                    "lastTransitionTime": "2030-01-01T00:00:00Z", "message": "", "reason": "Fine",
+                    "status": "True", "type": "Ready", "more": null,
+                }],
+            },
+        })
+    };
+    let harbor: harbor::v1::Harbor = keep(&object("v1"));
+    assert_eq!(harbor.spec.rest["more"], "m");
+    keep::<harbor::v1alpha1::Harbor>(&object("v1alpha1"));
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! Projects as their authors find them on disk.
 
 mod bundle;
+#[expect(unreachable_pub, reason = "it is what a project would have")]
+mod ferry;
 mod guestbook;
 mod helm;
 mod import;
 mod package;
 mod patch;
 mod registry;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -13,27 +13,30 @@ use serde_json::{Value, json};
 
 /// An operator with everything, and words in it that templates would take for their own.
 pub(crate) fn pets() -> Model {
+    let version = |name: &str, storage: bool| {
+        json!({
+            "name": name, "served": true, "storage": storage,
+            "schema": {"openAPIV3Schema": {
+                "type": "object",
+                "description": "Say {{ .Values.name }} or {{- this }}.\n\nAnd `that`.",
+                "properties": {
+                    "spec": {
+                        "type": "object", "required": ["name"],
+                        "description": "What it should be.",
+                        "properties": {"name": {"type": "string", "description": "Its name."}},
+                    },
+                    "status": {"type": "object", "properties": {"age": {"type": "integer"}}},
+                },
+            }},
+        })
+    };
     let definition = json!({
         "metadata": {"name": "pets.example.com"},
         "spec": {
             "group": "example.com",
             "scope": "Namespaced",
             "names": {"kind": "Pet", "plural": "pets", "singular": "pet", "listKind": "PetList"},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": {
-                    "type": "object",
-                    "description": "Say {{ .Values.name }} or {{- this }}.\n\nAnd `that`.",
-                    "properties": {
-                        "spec": {
-                            "type": "object", "required": ["name"],
-                            "description": "What it should be.",
-                            "properties": {"name": {"type": "string", "description": "Its name."}},
-                        },
-                        "status": {"type": "object", "properties": {"age": {"type": "integer"}}},
-                    },
-                }},
-            }],
+            "versions": [version("v1", true), version("v1beta1", false)],
         },
     });
     let webhook = |path: &str| {
@@ -52,6 +55,7 @@ pub(crate) fn pets() -> Model {
         image: "registry.example.com:5000/pets:1.2.3".to_owned(),
         accesses: vec![Access::owned::<Deployment>()],
         definitions: vec![serde_json::from_value(definition).expect("a definition")],
+        converted: vec!["pets.example.com".to_owned()],
         mutating: vec![
             serde_json::from_value(webhook("/mutate-example-com-v1-pet")).expect("a webhook"),
         ],
@@ -148,7 +152,13 @@ fn the_bundle_says_what_it_owns_and_may_do() {
     let version = yaml::decode(version).expect("YAML").value;
     assert_eq!(version["metadata"]["name"], "pets.v1.2.3");
     let spec = &version["spec"];
-    assert_eq!(spec["customresourcedefinitions"]["owned"][0]["name"], "pets.example.com");
+    let owned = spec["customresourcedefinitions"]["owned"].as_array().expect("kinds");
+    let owned: Vec<_> = owned.iter().map(|it| (&it["name"], &it["version"])).collect();
+    let name = json!("pets.example.com");
+    assert_eq!(owned, [(&name, &json!("v1")), (&name, &json!("v1beta1"))]);
+    let hooks = spec["webhookdefinitions"].as_array().expect("webhooks");
+    let converts = hooks.iter().find(|it| it["type"] == "ConversionWebhook").expect("one converts");
+    assert_eq!(converts["conversionCRDs"], json!(["pets.example.com"]));
     let install = &spec["install"]["spec"];
     let rules = install["clusterPermissions"][0]["rules"].as_array().expect("rules");
     let grants = |resource: &str| rules.iter().any(|rule| rule["resources"][0] == resource);

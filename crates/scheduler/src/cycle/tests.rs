@@ -576,3 +576,23 @@ fn labels_of_the_legacy_policy_must_be_there_or_not() {
          nodes are available: 1 Preemption is not helpful for scheduling."
     );
 }
+
+#[test]
+fn a_pod_that_needs_what_not_all_nodes_can_do_goes_to_one_that_says_it_can() {
+    let rule = "{action: RestartAllContainers, exitCodes: {operator: In, values: [7]}}";
+    let pod = format!(
+        "spec: {{containers: [{{name: a, restartPolicy: Never, restartPolicyRules: [{rule}]}}]}}"
+    );
+    let old = "{kind: Node, metadata: {name: old}}";
+    let new = "{kind: Node, metadata: {name: new}, status: {declaredFeatures: \
+               [RestartAllContainersOnContainerExits]}}";
+    check(&format!("{old}\n{new}"), &pod, "new");
+    check(&format!("{old}\n{new}"), "spec: {}", "old new");
+    check(
+        old,
+        &pod,
+        "0/1 nodes are available: 1 node(s) didn't match Pod's required features. no new claims \
+         to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for \
+         scheduling.",
+    );
+}

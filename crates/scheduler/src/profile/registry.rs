@@ -16,9 +16,10 @@ use crate::config::{ConfigError, arguments, invalid};
 use crate::plugin::{Plugin, SCORE_MAX};
 use crate::plugins::{
     BalancedAllocation, DefaultBinder, DefaultPreemption, DynamicResources, ImageLocality,
-    InterPodAffinity, NodeAffinity, NodeLabel, NodeName, NodePorts, NodeResourcesFit,
-    NodeUnschedulable, PodTopologySpread, PrioritySort, SchedulingGates, Strategy, TaintToleration,
-    VolumeApi, VolumeBinding, VolumeLimits, VolumeRestrictions, VolumeZone, Weight,
+    InterPodAffinity, NodeAffinity, NodeDeclaredFeatures, NodeLabel, NodeName, NodePorts,
+    NodeResourcesFit, NodeUnschedulable, PodTopologySpread, PrioritySort, SchedulingGates,
+    Strategy, TaintToleration, VolumeApi, VolumeBinding, VolumeLimits, VolumeRestrictions,
+    VolumeZone, Weight,
 };
 
 /// The highest score that people give in configuration.
@@ -48,6 +49,7 @@ impl Registry {
         registry.add_plain(SchedulingGates::NAME, || Arc::new(SchedulingGates));
         registry.add_plain(PrioritySort::NAME, || Arc::new(PrioritySort));
         registry.add_plain(NodeUnschedulable::NAME, || Arc::new(NodeUnschedulable));
+        registry.add_plain(NodeDeclaredFeatures::NAME, || Arc::new(NodeDeclaredFeatures));
         registry.add_plain(NodeName::NAME, || Arc::new(NodeName));
         registry.add_plain(TaintToleration::NAME, || Arc::new(TaintToleration));
         registry.add_plain(NodePorts::NAME, || Arc::new(NodePorts));

@@ -30,7 +30,7 @@ fn by_default_plugins_are_upstreams() {
         Point::Filter,
         "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit \
          VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread \
-         InterPodAffinity DynamicResources",
+         InterPodAffinity DynamicResources NodeDeclaredFeatures",
     );
     check(
         "{}",
@@ -73,7 +73,7 @@ fn what_is_said_of_all_points_holds_everywhere() {
         Point::Filter,
         "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit \
          VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone DynamicResources \
-         NodeLabel",
+         NodeDeclaredFeatures NodeLabel",
     );
 }
 

@@ -176,6 +176,57 @@ async fn a_child_that_changes_has_its_owner_reconciled() {
     cluster.shutdown().await;
 }
 
+/// What came or changed while nobody could watch was as urgent as what had been there all along.
+#[tokio::test(start_paused = true)]
+async fn what_is_found_when_everything_is_listed_again_is_as_urgent_as_any_news() {
+    let cluster = Cluster::start().await;
+    let secrets: Api<Secret> = Api::default_namespaced(cluster.client());
+    for name in ["old", "older"] {
+        create(&cluster, name).await;
+        let secret = object(name, json!({}));
+        secrets.create(&PostParams::default(), &secret).await.expect("created");
+    }
+    let mut tasks = JoinSet::new();
+    let primary = informer::<ConfigMap>(&cluster, &mut tasks);
+    let others = informer::<Secret>(&cluster, &mut tasks);
+    let related = informer::<Secret>(&cluster, &mut tasks);
+    let control = ControlLoop::new("test", &primary)
+        .watches(&others, |secret: &Secret| {
+            vec![ObjectKey::new(
+                Some("mapped"),
+                secret.metadata.name.as_deref().unwrap_or_default(),
+            )]
+        })
+        .depends_on(&related, |_: &Change<Secret>, own: &ConfigMap| {
+            own.metadata.name.as_deref() == Some("older")
+        });
+    let (queue, shutdown) = (control.queue(), CancellationToken::new());
+    // The first reconcile never ends, so that the others can be seen to wait.
+    tasks.spawn({
+        let running = control.run(shutdown.clone(), |_| std::future::pending());
+        async move { running.await.expect("its informers are ready") }
+    });
+    let waiting = || queue.upgrade().map(|queue| queue.stats().depth).unwrap_or_default();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(waiting(), BTreeMap::from([(-100, 3)]));
+
+    let held = cluster.faults().hold_watches();
+    set(&cluster, "old", json!({"data": {"x": "1"}})).await;
+    create(&cluster, "new").await;
+    let changed = Patch::Merge(json!({"stringData": {"x": "1"}}));
+    secrets.patch("older", &PatchParams::default(), &changed).await.expect("changed");
+    // They begin again, from too long ago.
+    cluster.faults().answer(410, 3, |request| {
+        request.uri.query().is_some_and(|query| query.contains("watch="))
+    });
+    cluster.faults().cut_watches();
+    drop(held);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(waiting(), BTreeMap::from([(-100, 1), (0, 4)]));
+    tasks.shutdown().await;
+    cluster.shutdown().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn changes_that_do_not_matter_are_passed_over_and_deletions_never() {
     let cluster = Cluster::start().await;

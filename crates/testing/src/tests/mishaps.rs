@@ -1,17 +1,20 @@
 //! An operator to which everything happens that can: it says so where people look, and goes on.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::task::Poll;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, PostParams};
+use kube::client::Body;
 use kube::{Client, CustomResource, CustomResourceExt as _};
 use kubewright::manifest::{Package, Part};
 use kubewright::operator::{Host, ServeError, Surrounding};
 use kubewright::serve::{Bind, Check};
 use kubewright::settings::Settings;
-use kubewright::{Action, Clock, Context, Controller, Error, Operator, Reconciler};
+use kubewright::webhook::{Change, Review, Warnings, Webhook};
+use kubewright::{Action, Context, Controller, Error, Operator, Reconciler};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 use schemars::JsonSchema;
@@ -21,6 +24,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tower_service::Service;
 
 use super::Random;
 use crate::Cluster;
@@ -72,13 +76,27 @@ struct Observatory {
 impl Observatory {
     /// Each has a number, since they may be open at the same time.
     async fn open(number: u64, operator: Operator) -> Self {
+        Observatory::open_with(number, operator, &["secrets"], |host| {
+            host.settings.leader_election.wanted = Some(false);
+        })
+        .await
+    }
+
+    /// One that may do nothing with some resources, and is run as `adapt` says.
+    async fn open_with(
+        number: u64,
+        operator: Operator,
+        forbidden: &[&str],
+        adapt: impl FnOnce(&mut Host),
+    ) -> Self {
         let cluster = Cluster::start().await;
         let package = operator.package();
-        allow(&cluster, &package).await;
-        let client = cluster.client_of(&package);
+        allow(&cluster, &package, forbidden).await;
         let (probes, metrics) = (place(2 * number), place(2 * number + 1));
+        let mut host = host(&cluster, &package, probes, metrics);
+        adapt(&mut host);
         let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
-        tasks.spawn(serve(operator, client, cluster.clock(), probes, metrics, shutdown.clone()));
+        tasks.spawn(operator.serve(host, shutdown.clone()));
         Observatory { cluster, probes, metrics, shutdown, tasks }
     }
 
@@ -169,43 +187,37 @@ fn place(number: u64) -> SocketAddr {
     places.find(|place| std::net::TcpListener::bind(place).is_ok()).expect("one of them is free")
 }
 
-fn serve(
-    operator: Operator,
-    client: Client,
-    clock: Clock,
-    probes: SocketAddr,
-    metrics: SocketAddr,
-    shutdown: CancellationToken,
-) -> impl Future<Output = Result<(), ServeError>> + Send + 'static {
-    let mut settings = Settings::default();
-    settings.leader_election.wanted = Some(false);
-    settings.probes = Bind::At(probes);
+fn host(cluster: &Cluster, package: &Package, probes: SocketAddr, metrics: SocketAddr) -> Host {
+    let mut settings = Settings { probes: Bind::At(probes), ..Settings::default() };
     settings.metrics.bind = Bind::At(metrics);
     settings.metrics.secure = false;
-    let host = Host {
-        client,
-        clock,
+    Host {
+        client: cluster.client_of(package),
+        clock: cluster.clock(),
         settings,
-        namespace: "default".to_owned(),
+        namespace: package.namespace.clone(),
         surrounding: Surrounding::Pod,
         registry: Registry::default(),
-    };
-    operator.serve(host, shutdown)
+    }
 }
 
-/// Gives an operator the rights that its manifests give it, but none to Secrets.
-async fn allow(cluster: &Cluster, package: &Package) {
+/// Gives an operator the rights that its manifests give it, but none to some resources.
+async fn allow(cluster: &Cluster, package: &Package, forbidden: &[&str]) {
     let manifests = package.render().expect("manifests");
     for mut manifest in manifests {
         if !matches!(manifest.part, Part::Namespace | Part::Rbac) {
             continue;
         }
-        let rules = manifest.object.get_mut("rules").and_then(Value::as_array_mut);
-        for rule in rules.into_iter().flatten() {
-            if let Some(resources) = rule.get_mut("resources").and_then(Value::as_array_mut) {
-                let is_secret = |it: &Value| it.as_str().is_some_and(|it| it.starts_with("secret"));
-                resources.retain(|resource| !is_secret(resource));
-            }
+        if let Some(rules) = manifest.object.get_mut("rules").and_then(Value::as_array_mut) {
+            rules.retain_mut(|rule| {
+                let resources = rule.get_mut("resources").and_then(Value::as_array_mut);
+                let Some(resources) = resources else { return true };
+                let is_forbidden = |it: &Value| {
+                    it.as_str().is_some_and(|it| forbidden.iter().any(|no| it.starts_with(no)))
+                };
+                resources.retain(|resource| !is_forbidden(resource));
+                !resources.is_empty()
+            });
         }
         cluster.apply(&manifest.object).await;
     }
@@ -257,6 +269,10 @@ async fn whatever_happens_to_one_controller_is_told_and_the_others_go_on() {
     ])
     .await;
     site.goes_on("one").await;
+    site.counts(&[
+        r#"kubewright_reconcile_causes_total{controller="maps",source="watch ConfigMap"}"#,
+    ])
+    .await;
     let [idle, live] = ["state is not served", "state live"];
     let done = ["key default/one", "ended Success", "causes watch ConfigMap default/one@"];
     let page = ["name maps", "running true", "kind Comet.example.com", idle, live];
@@ -266,6 +282,16 @@ async fn whatever_happens_to_one_controller_is_told_and_the_others_go_on() {
     site.create::<ConfigMap>("black-hole").await;
     site.counts_more(r#"controller_runtime_reconcile_panics_total{controller="maps"}"#).await;
     site.goes_on("two").await;
+    let failure = "lastFailure default/black-hole: Panicked";
+    site.says(site.metrics, "/debug/controllers", &[failure]).await;
+    // It is told, and yet the others are served as ever.
+    let panics = ["500 ", "maps panics at default/black-hole"];
+    site.says(site.probes, "/readyz/reconciles", &panics).await;
+    let told = ["200 OK", "[-]reconciles failed, which does not count", "healthz check passed"];
+    site.says(site.probes, "/readyz?verbose&exclude=caches", &told).await;
+    let maps: Api<ConfigMap> = Api::default_namespaced(site.cluster.client());
+    maps.delete("black-hole", &DeleteParams::default()).await.expect("deleted");
+    site.says(site.probes, "/readyz/reconciles", &["200 OK"]).await;
 
     // A definition that comes, goes while the operator runs, and comes back.
     site.comet_comes().await;
@@ -298,5 +324,80 @@ async fn an_operator_with_the_rights_of_its_manifests_is_ready_once_its_definiti
     site.says(site.probes, "/readyz/caches", &["500 ", missing]).await;
     site.comet_comes().await;
     site.says(site.probes, "/readyz", &["200 OK"]).await;
+    site.close().await;
+}
+
+/// It said that it was ready, and never did anything.
+#[tokio::test]
+async fn an_operator_that_may_not_write_leases_is_not_ready_and_says_why() {
+    type Adapt = fn(Operator) -> Operator;
+    let kinds: [(u64, &str, &str, Adapt); 2] = [
+        (3, "/readyz/leader-election", "cannot get resource", |operator| operator),
+        (4, "/readyz/share", "cannot list resource", Operator::sharded),
+    ];
+    for (number, page, why, adapt) in kinds {
+        let maps = Controller::<ConfigMap, _>::new("maps", Astronomer);
+        let operator = adapt(Operator::new("observatory").controller(maps));
+        let site = Observatory::open_with(number, operator, &["leases"], |_| ()).await;
+        site.says(site.probes, page, &["500 ", "leases", why]).await;
+        site.says(site.probes, "/readyz", &["500 "]).await;
+        site.counts_more(r#"kubewright_lease_failures_total{name="observatory"}"#).await;
+        let package = Operator::new("observatory").package();
+        allow(&site.cluster, &package, &[]).await;
+        site.says(site.probes, page, &["200 OK"]).await;
+        site.close().await;
+    }
+}
+
+/// Beside a cluster that does not answer, nobody could ask how it was: the cluster was told of
+/// webhooks first.
+#[tokio::test]
+async fn an_operator_says_how_it_is_before_the_cluster_answers() {
+    let judge = |_: Change<'_, ConfigMap>, _: &Review| Ok(Warnings::new());
+    let operator = Operator::new("observatory").webhook(Webhook::validating(judge));
+    let site = Observatory::open_with(5, operator, &[], |host| {
+        host.surrounding = Surrounding::Beside;
+        host.client = silent();
+    })
+    .await;
+    site.says(site.probes, "/healthz", &["200 OK"]).await;
+    site.says(site.probes, "/readyz/webhooks-installed", &["500 ", "it is being told"]).await;
+    site.says(site.metrics, "/metrics", &["controller_runtime_webhook_panics_total 0"]).await;
+    site.close().await;
+}
+
+/// A client that is never answered.
+fn silent() -> Client {
+    Client::new(Silent, "default")
+}
+
+#[derive(Clone)]
+struct Silent;
+
+impl Service<http::Request<Body>> for Silent {
+    type Response = http::Response<Body>;
+    type Error = std::convert::Infallible;
+    type Future = std::future::Pending<Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: http::Request<Body>) -> Self::Future {
+        std::future::pending()
+    }
+}
+
+#[tokio::test]
+async fn what_an_operator_runs_and_fails_is_told() {
+    let operator = Operator::new("observatory")
+        .runs("tide", |_, _| async { Err(Error::retry("it is ebb")) })
+        .runs("moon", |_, stop| async move {
+            stop.cancelled().await;
+            Ok(())
+        });
+    let site = Observatory::open(6, operator).await;
+    site.says(site.probes, "/readyz/tide", &["500 ", "it is ebb"]).await;
+    site.says(site.probes, "/readyz/moon", &["200 OK"]).await;
     site.close().await;
 }

@@ -267,6 +267,39 @@ async fn a_node_that_was_cut_off_and_its_pods_are_ready_again() {
     cluster.shutdown().await;
 }
 
+/// Whoever names a node in a pod asks no scheduler whether it fits there.
+#[tokio::test(start_paused = true)]
+async fn a_node_refuses_pods_that_do_not_fit() {
+    let cluster = start().await;
+    let agent = Agent::start(&cluster, &["n1"]);
+    let asking = |cpu: &str| {
+        json!({"containers": [
+            {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": cpu}}},
+        ]})
+    };
+    create(&cluster, "n1", json!({"name": "first"}), asking("20")).await;
+    in_phase(&cluster, "first", "Running").await;
+    create(&cluster, "n1", json!({"name": "second"}), asking("20")).await;
+    let pod = in_phase(&cluster, "second", "Failed").await;
+    assert_eq!(status(&pod).reason.as_deref(), Some("OutOfcpu"));
+    let message = "Pod was rejected: Node didn't have enough resource: cpu, requested: 20000, \
+                   used: 20000, capacity: 32000";
+    assert_eq!(status(&pod).message.as_deref(), Some(message));
+    create(&cluster, "n1", json!({"name": "elsewhere"}), json!({"nodeSelector": {"a": "b"}})).await;
+    let pod = in_phase(&cluster, "elsewhere", "Failed").await;
+    assert_eq!(status(&pod).reason.as_deref(), Some("NodeAffinity"));
+    // What was refused takes no room, and neither does what has gone.
+    create(&cluster, "n1", json!({"name": "small"}), asking("12")).await;
+    in_phase(&cluster, "small", "Running").await;
+    let pods: Api<Pod> = Api::namespaced(cluster.client(), "default");
+    pods.delete("first", &DeleteParams::default()).await.expect("deleted");
+    cluster.eventually::<Pod>(Some("default"), "first", |pod| pod.is_none()).await;
+    create(&cluster, "n1", json!({"name": "third"}), asking("20")).await;
+    in_phase(&cluster, "third", "Running").await;
+    agent.stop().await;
+    cluster.shutdown().await;
+}
+
 /// What upstream's controllers and scheduler make of workloads with our nodes, ours do.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_scenario_of_running_passes() {

@@ -1,10 +1,13 @@
 //! Whole operators: what they write, what they do not, and what they make of deletions.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::api::events::v1::Event as StoredEvent;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -14,6 +17,7 @@ use kube::{CustomResource, CustomResourceExt as _};
 use kubewright::access::Access;
 use kubewright::condition::Conditions as _;
 use kubewright::informer::{Change, Informer, Scope, Source};
+use kubewright::manifest::Part;
 use kubewright::operator::{Host, Surrounding};
 use kubewright::serve::Bind;
 use kubewright::settings::Settings;
@@ -247,17 +251,40 @@ async fn a_status_is_written_and_an_event_told_also_when_a_reconcile_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-#[should_panic(expected = "greeter reconciled default/first: Terminal: nobody is greeted (because")]
-async fn who_waits_in_vain_is_told_what_controllers_did_last() {
+async fn who_waits_in_vain_is_told_what_is_and_what_was_done_about_it() {
     let site = Site::start().await;
     site.greet("nobody").await;
-    site.ready().await;
+    site.until(|greeting| greeting.is_some_and(|it| condition(it, "False"))).await;
+    // What is done about others comes later, and is told later.
+    for number in 0..10 {
+        let greeting =
+            Greeting::new(&format!("other-{number}"), GreetingSpec { name: "Ada".into() });
+        site.greetings().create(&PostParams::default(), &greeting).await.expect("created");
+    }
+    let told = AssertUnwindSafe(site.ready()).catch_unwind().await.expect_err("it is never ready");
+    let told = told.downcast_ref::<String>().expect("a text");
+    let place = |text: &str| told.find(text).unwrap_or_else(|| panic!("{text:?} is not in {told}"));
+    let object = place("message: \"nobody is greeted\"");
+    let event = place("greeter: Warning Nobody: there is nobody to greet");
+    let own = place("greeter reconciled default/first: Terminal: nobody is greeted (because");
+    let other = place("greeter reconciled default/other-");
+    assert!(object < event && event < own && own < other, "{told}");
+    site.end().await;
 }
 
 /// Controllers had so long to end, and then whoever wrote events and answered requests had as long
 /// as they liked.
 #[tokio::test(start_paused = true)]
 async fn an_operator_ends_in_time_whatever_keeps_it() {
+    let seconds = Duration::from_secs;
+    assert_eq!(ended_after(|operator| operator, None).await, 30);
+    assert_eq!(ended_after(|operator| operator.graceful_shutdown(seconds(12)), None).await, 12);
+    let told = Some(seconds(7));
+    assert_eq!(ended_after(|operator| operator.graceful_shutdown(seconds(12)), told).await, 7);
+}
+
+/// How many seconds an operator takes to end if it can.
+async fn ended_after(adapt: impl FnOnce(Operator) -> Operator, told: Option<Duration>) -> u64 {
     let site = Site::empty().await;
     let definition = serde_json::to_value(Greeting::crd()).expect("a definition");
     site.cluster.apply(&definition).await;
@@ -268,6 +295,7 @@ async fn an_operator_ends_in_time_whatever_keeps_it() {
     settings.leader_election.wanted = Some(false);
     settings.metrics.bind = Bind::Nowhere;
     settings.probes = Bind::Nowhere;
+    settings.graceful_shutdown = told;
     let host = Host {
         client: site.cluster.client(),
         clock: site.cluster.clock(),
@@ -277,14 +305,60 @@ async fn an_operator_ends_in_time_whatever_keeps_it() {
         registry: Registry::default(),
     };
     let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
-    tasks.spawn(site.operator().serve(host, shutdown.clone()));
+    tasks.spawn(adapt(site.operator()).serve(host, shutdown.clone()));
     site.greet("nobody").await;
     site.until(|greeting| greeting.is_some_and(|it| condition(it, "False"))).await;
     let begun = Instant::now();
     shutdown.cancel();
     let ended = tasks.join_next().await.expect("it ends").expect("it does not panic");
     ended.expect("it could be run");
-    assert_eq!(begun.elapsed().as_secs(), 30);
+    let elapsed = begun.elapsed().as_secs();
+    site.end().await;
+    elapsed
+}
+
+/// What client-go writes when it leads, whoever looks at the lease finds here, too.
+#[tokio::test(start_paused = true)]
+async fn who_leads_and_who_does_no_more_is_told_by_events_about_the_lease() {
+    let site = Site::empty().await;
+    let operator = site.operator().kind::<Greeting>();
+    let package = operator.package();
+    for manifest in package.render().expect("manifests") {
+        if matches!(manifest.part, Part::Namespace | Part::Crds | Part::Rbac) {
+            site.cluster.apply(&manifest.object).await;
+        }
+    }
+    let mut settings = Settings::default();
+    settings.metrics.bind = Bind::Nowhere;
+    settings.probes = Bind::Nowhere;
+    let host = Host {
+        client: site.cluster.client_of(&package),
+        clock: site.cluster.clock(),
+        settings,
+        namespace: package.namespace.clone(),
+        surrounding: Surrounding::Pod,
+        registry: Registry::default(),
+    };
+    let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
+    tasks.spawn(operator.serve(host, shutdown.clone()));
+    site.cluster.served("greetings.example.com").await;
+    site.greet("Ada").await;
+    site.ready().await;
+    shutdown.cancel();
+    while tasks.join_next().await.is_some() {}
+    let leases: Api<Lease> = Api::namespaced(site.cluster.client(), &package.namespace);
+    let lease = leases.get("greeter").await.expect("a lease");
+    let events: Api<StoredEvent> = Api::namespaced(site.cluster.client(), &package.namespace);
+    let mut events = events.list(&ListParams::default()).await.expect("a list").items;
+    events.retain(|event| event.reason.as_deref() == Some("LeaderElection"));
+    events.sort_by_key(|event| event.event_time.clone().map(|time| time.0));
+    let told = |event: &StoredEvent| {
+        let about = event.regarding.clone().unwrap_or_default();
+        assert_eq!((about.kind.as_deref(), &about.uid), (Some("Lease"), &lease.metadata.uid));
+        event.note.as_deref().and_then(|note| note.split_once(' ')).unwrap_or_default().1.to_owned()
+    };
+    let told: Vec<String> = events.iter().map(told).collect();
+    assert_eq!(told, ["became leader", "stopped leading"]);
     site.end().await;
 }
 

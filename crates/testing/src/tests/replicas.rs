@@ -35,7 +35,20 @@ struct Scribe {
     random: Mutex<Random>,
     /// Writes with a client that nobody guards, as a program without the library's would.
     unguarded: Option<Client>,
+    pace: Pace,
 }
+
+/// How many times faster everything is than with the leases that Kubernetes has.
+#[derive(Clone, Copy)]
+struct Pace(u32);
+
+impl Pace {
+    fn millis(self, millis: u64) -> Duration {
+        Duration::from_millis(millis) / self.0
+    }
+}
+
+const USUAL: Pace = Pace(1);
 
 /// Which objects are reconciled by whom right now, and who has reconciled any.
 #[derive(Clone, Default)]
@@ -84,7 +97,7 @@ impl Reconciler<ConfigMap> for Scribe {
             let mut random = self.random.lock().unwrap();
             if random.below(4) == 0 { random.below(20_000) } else { 10 }
         };
-        sleep(Duration::from_millis(linger)).await;
+        sleep(self.pace.millis(linger)).await;
         let namespace = object.namespace().unwrap_or_default();
         let patch = json!({"data": {"done": want, "by": self.name}});
         if let Some(client) = &self.unguarded {
@@ -110,6 +123,7 @@ struct Replica {
 struct Kind {
     coordination: Coordination,
     is_guarded: bool,
+    pace: Pace,
 }
 
 impl Replica {
@@ -120,11 +134,18 @@ impl Replica {
             ledger: site.ledger.clone(),
             random: Mutex::new(Random(seed)),
             unguarded: (!site.kind.is_guarded).then(|| client.clone()),
+            pace: site.kind.pace,
         };
         let controller = Controller::new("scribe", scribe).labelled("app=test").at_once(3);
         let operator = Operator::new("scribe").controller(controller).only_in([&site.namespace]);
         let mut settings = Settings::default();
         settings.leader_election.wanted = Some(site.kind.coordination == Coordination::Leader);
+        let election = &mut settings.leader_election;
+        for time in
+            [&mut election.lease_duration, &mut election.renew_deadline, &mut election.retry_period]
+        {
+            *time /= site.kind.pace.0;
+        }
         settings.sharded = Some(site.kind.coordination == Coordination::Shards);
         settings.metrics.bind = Bind::Nowhere;
         settings.probes = Bind::Nowhere;
@@ -186,7 +207,7 @@ impl Site<'_> {
             }
             let name = format!("object-{}", random.below(OBJECTS));
             self.want(&name, &count.to_string()).await;
-            sleep(Duration::from_millis(200 + random.below(3_000))).await;
+            sleep(self.kind.pace.millis(200 + random.below(3_000))).await;
         }
     }
 
@@ -203,7 +224,7 @@ impl Site<'_> {
                 return;
             }
             assert!(begun.elapsed() < SETTLED_MAX, "an event was lost: {all:#?}");
-            sleep(Duration::from_millis(500)).await;
+            sleep(self.kind.pace.millis(500)).await;
         }
     }
 }
@@ -289,12 +310,13 @@ async fn run(cluster: &Cluster, kind: Kind, seed: u64) -> Result<(), String> {
     let history = History::follow(&site, &mut tasks).await;
 
     let first = Replica::start(&site, "first", Line::default(), random.next());
-    sleep(Duration::from_secs(3)).await;
+    let pace = kind.pace;
+    sleep(pace.millis(3_000)).await;
     let second = Replica::start(&site, "second", Line::default(), random.next());
     let stop = CancellationToken::new();
     let events = async {
         // It has seen the other one by then, or would have to wait for a lease of its own.
-        sleep(Duration::from_millis(8_000 + random.below(10_000))).await;
+        sleep(pace.millis(8_000 + random.below(10_000))).await;
         let (fate, line) = (random.below(3), first.line.clone());
         let rest = match fate {
             0 => {
@@ -310,9 +332,9 @@ async fn run(cluster: &Cluster, kind: Kind, seed: u64) -> Result<(), String> {
                 Some(first)
             }
         };
-        sleep(Duration::from_millis(20_000 + random.below(10_000))).await;
+        sleep(pace.millis(20_000 + random.below(10_000))).await;
         line.mend();
-        sleep(Duration::from_millis(random.below(10_000))).await;
+        sleep(pace.millis(random.below(10_000))).await;
         stop.cancel();
         rest
     };
@@ -345,7 +367,7 @@ async fn run(cluster: &Cluster, kind: Kind, seed: u64) -> Result<(), String> {
 #[tokio::test(start_paused = true)]
 async fn two_replicas_of_a_sharded_operator_do_about_half_each() {
     let cluster = Cluster::start().await;
-    let kind = Kind { coordination: Coordination::Shards, is_guarded: true };
+    let kind = Kind { coordination: Coordination::Shards, is_guarded: true, pace: USUAL };
     let namespace = "default".to_owned();
     let site = Site { cluster: &cluster, namespace, kind, ledger: Ledger::default() };
     let first = Replica::start(&site, "first", Line::default(), 1);
@@ -381,7 +403,7 @@ async fn run_all(kind: Kind, seeds: Vec<u64>) -> Vec<Result<(), String>> {
 /// Ten times, or as often as `KUBEWRIGHT_RUNS` says; `cargo xtask long` says a thousand.
 #[tokio::test(start_paused = true)]
 async fn whatever_becomes_of_an_operator_no_event_is_lost_and_no_two_lead() {
-    let kind = Kind { coordination: Coordination::Leader, is_guarded: true };
+    let kind = Kind { coordination: Coordination::Leader, is_guarded: true, pace: USUAL };
     let ended = run_all(kind, (0..runs(10)).collect()).await;
     for (seed, ended) in ended.into_iter().enumerate() {
         ended.unwrap_or_else(|wrong| panic!("{seed}: {wrong}"));
@@ -391,8 +413,19 @@ async fn whatever_becomes_of_an_operator_no_event_is_lost_and_no_two_lead() {
 /// The same with replicas that share out the objects.
 #[tokio::test(start_paused = true)]
 async fn whatever_becomes_of_a_share_no_event_is_lost_and_no_object_is_worked_on_by_two() {
-    let kind = Kind { coordination: Coordination::Shards, is_guarded: true };
+    let kind = Kind { coordination: Coordination::Shards, is_guarded: true, pace: USUAL };
     let ended = run_all(kind, (0..runs(10)).collect()).await;
+    for (seed, ended) in ended.into_iter().enumerate() {
+        ended.unwrap_or_else(|wrong| panic!("{seed}: {wrong}"));
+    }
+}
+
+/// The same a few times for real, with leases of five seconds: no clock waits for anybody.
+#[tokio::test]
+async fn whatever_becomes_of_an_operator_no_two_lead_in_real_time_either() {
+    let kind = Kind { coordination: Coordination::Leader, is_guarded: true, pace: Pace(3) };
+    // Among them are some that are killed, some that are stopped, and some that are cut off.
+    let ended = run_all(kind, (0..6).collect()).await;
     for (seed, ended) in ended.into_iter().enumerate() {
         ended.unwrap_or_else(|wrong| panic!("{seed}: {wrong}"));
     }
@@ -402,7 +435,7 @@ async fn whatever_becomes_of_a_share_no_event_is_lost_and_no_object_is_worked_on
 /// finds writes of one that leads no more.
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_nobody_guards_is_caught_writing() {
-    let kind = Kind { coordination: Coordination::Leader, is_guarded: false };
+    let kind = Kind { coordination: Coordination::Leader, is_guarded: false, pace: USUAL };
     let ended = run_all(kind, (0..10).collect()).await;
     assert!(ended.iter().any(Result::is_err), "nobody was caught");
 }

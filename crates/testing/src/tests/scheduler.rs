@@ -1,6 +1,6 @@
 //! A scheduler in a cluster whose nodes are objects only: who goes where, and what is told.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, Pod, PodCondition, ServiceAccount};
@@ -8,9 +8,13 @@ use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use kubewright_conformance::endpoint::Endpoint;
 use kubewright_conformance::{judge, scenario};
-use kubewright_scheduler::plugin::{Permit, Point, Rejection};
-use kubewright_scheduler::{Config, Plugin, Scheduler};
+use kubewright_scheduler::plugin::{
+    Assignment, Filter, Permit, Point, Prepared, Rejection, Score, Work,
+};
+use kubewright_scheduler::{Around, Config, Plugin, Scheduler, Snapshot};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -340,6 +344,215 @@ profiles: [{plugins: {permit: {enabled: [{name: Patience}]}}}]
     // Nothing that is followed has changed, so it is tried anyway, after its time.
     cluster.pass(Duration::from_secs(301)).await;
     assert_eq!(placed(&cluster, "p").await, "only");
+    running.stop().await;
+    cluster.shutdown().await;
+}
+
+/// Pods go to nodes with a licence, to the newest best, and are bound at the second try. All that
+/// it is asked is written down.
+struct Licences {
+    client: kube::Client,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+#[derive(Clone)]
+struct Licensed;
+
+impl Licences {
+    fn note(&self, what: &str, node: &str) -> usize {
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.push(format!("{what} {node}"));
+        asked.iter().filter(|it| it.starts_with(what)).count()
+    }
+}
+
+impl Plugin for Licences {
+    fn name(&self) -> &str {
+        "Licences"
+    }
+
+    fn points(&self) -> &[Point] {
+        &[Point::Filter, Point::Score, Point::Reserve, Point::Bind]
+    }
+
+    fn filter<'a>(
+        &'a self,
+        _pod: &'a kubewright_scheduler::Pod,
+        _snapshot: &'a Snapshot,
+    ) -> Result<Prepared<'a>, Rejection> {
+        Ok(Prepared::Check(Box::new(Licensed)))
+    }
+
+    fn score<'a>(
+        &'a self,
+        _pod: &'a kubewright_scheduler::Pod,
+        _snapshot: &'a Snapshot,
+        _nodes: &[&kubewright_scheduler::Node],
+    ) -> Option<Box<dyn Score + 'a>> {
+        Some(Box::new(Licensed))
+    }
+
+    fn reserve(
+        &self,
+        _pod: &kubewright_scheduler::Pod,
+        node: &str,
+        _snapshot: &mut Snapshot,
+    ) -> Result<(), Rejection> {
+        self.note("reserve", node);
+        Ok(())
+    }
+
+    fn unreserve(&self, _: &kubewright_scheduler::Pod, node: &str, _: &mut Snapshot) {
+        self.note("unreserve", node);
+    }
+
+    fn bind(&self, assignment: &Arc<Assignment>) -> Option<Work> {
+        let tries = self.note("bind", &assignment.node);
+        let (client, assignment) = (self.client.clone(), Arc::clone(assignment));
+        Some(Box::pin(async move {
+            if tries == 1 {
+                return Err("the office is closed".to_owned());
+            }
+            let pod = &assignment.pod.object.metadata;
+            let namespace = pod.namespace.as_deref().unwrap_or_default();
+            let name = pod.name.as_deref().unwrap_or_default();
+            let binding = json!({
+                "apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
+                "target": {"kind": "Node", "name": &*assignment.node},
+            });
+            let path = format!("/api/v1/namespaces/{namespace}/pods/{name}/binding");
+            let request = http::Request::post(path).header("content-type", "application/json");
+            let request = request.body(binding.to_string().into_bytes()).expect("a request");
+            client.request_text(request).await.map(drop).map_err(|error| error.to_string())
+        }))
+    }
+}
+
+impl Filter for Licensed {
+    fn check(&self, node: &kubewright_scheduler::Node) -> Result<(), Rejection> {
+        match &*node.name {
+            "bare" => Err(Rejection::unresolvable("node(s) had no licence")),
+            _ => Ok(()),
+        }
+    }
+
+    fn boxed<'a>(&self) -> Box<dyn Filter + 'a>
+    where
+        Self: 'a,
+    {
+        Box::new(self.clone())
+    }
+}
+
+impl Score for Licensed {
+    fn score(&self, node: &kubewright_scheduler::Node) -> i64 {
+        if &*node.name == "new" { 100 } else { 0 }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_of_ones_own_filters_scores_reserves_and_binds() {
+    let cluster = Cluster::start().await;
+    cluster.eventually::<ServiceAccount>(Some("default"), "default", |found| found.is_some()).await;
+    node(&cluster, "bare", "4").await;
+    let config = Config::parse(
+        "apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins:
+    multiPoint: {enabled: [{name: Licences, weight: 1000}]}
+    bind: {disabled: [{name: DefaultBinder}]}
+",
+    )
+    .expect("a configuration");
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&asked);
+    let make = move |_: &Value, around: &Around| {
+        let client = around.client.clone().expect("something is written");
+        Ok(Arc::new(Licences { client, asked: Arc::clone(&told) }) as Arc<dyn Plugin>)
+    };
+    let scheduler = Scheduler::new(config).with_plugin("Licences", make);
+    let running = Running::start(&cluster, scheduler);
+    pod(&cluster, "p", "1", json!({})).await;
+    let (_, message) = refused(&cluster, "p").await;
+    assert!(message.starts_with("0/1 nodes are available: 1 node(s) had no licence."), "{message}");
+    node(&cluster, "old", "32").await;
+    node(&cluster, "new", "4").await;
+    assert_eq!(placed(&cluster, "p").await, "new");
+    let asked = asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    // Which of the two nodes came first does not matter: the first try is given up.
+    let kinds: Vec<&str> = asked.iter().filter_map(|it| it.split(' ').next()).collect();
+    assert_eq!(kinds[..5], ["reserve", "bind", "unreserve", "reserve", "bind"], "{asked:?}");
+    assert_eq!(asked[4], "bind new");
+    running.stop().await;
+    cluster.shutdown().await;
+}
+
+/// Answers filters and priorities of an extender: not `a`, and rather `c` than `b`.
+async fn extend(listener: TcpListener) {
+    while let Ok((mut stream, _)) = listener.accept().await {
+        let mut request = Vec::new();
+        let (head, body) = loop {
+            let mut part = [0; 4096];
+            let length = stream.read(&mut part).await.expect("a request");
+            request.extend(&part[..length]);
+            let text = String::from_utf8_lossy(&request).into_owned();
+            if let Some((head, body)) = text.split_once("\r\n\r\n")
+                && serde_json::from_str::<Value>(body).is_ok()
+            {
+                break (head.to_owned(), body.to_owned());
+            }
+        };
+        let asked: Value = serde_json::from_str(&body).expect("JSON");
+        let names = asked["NodeNames"].as_array().cloned().unwrap_or_default();
+        let answer = match head.split(' ').nth(1) {
+            Some("/filter") => {
+                let left: Vec<Value> = names.into_iter().filter(|name| name != "a").collect();
+                json!({"NodeNames": left, "FailedNodes": {"a": "not today"}})
+            }
+            _ => names
+                .iter()
+                .map(|name| json!({"Host": name, "Score": if name == "c" { 10 } else { 0 }}))
+                .collect(),
+        };
+        let answer = answer.to_string();
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+        let response = format!("{head}\r\ncontent-length: {}\r\n\r\n{answer}", answer.len());
+        stream.write_all(response.as_bytes()).await.expect("answered");
+    }
+}
+
+/// Over real sockets, so time does not stand still.
+#[tokio::test]
+async fn an_extender_has_a_say() {
+    let cluster = Cluster::start().await;
+    cluster.eventually::<ServiceAccount>(Some("default"), "default", |found| found.is_some()).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let place = listener.local_addr().expect("an address");
+    let mut tasks = JoinSet::new();
+    tasks.spawn(extend(listener));
+    let config = Config::parse(&format!(
+        "apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+extenders:
+- urlPrefix: http://{place}
+  filterVerb: filter
+  prioritizeVerb: prioritize
+  weight: 100
+  nodeCacheCapable: true
+"
+    ))
+    .expect("a configuration");
+    node(&cluster, "a", "32").await;
+    let running = Running::start(&cluster, Scheduler::new(config));
+    pod(&cluster, "p", "1", json!({})).await;
+    let (_, message) = refused(&cluster, "p").await;
+    assert!(message.starts_with("0/1 nodes are available: 1 not today."), "{message}");
+    node(&cluster, "b", "32").await;
+    assert_eq!(placed(&cluster, "p").await, "b");
+    node(&cluster, "c", "4").await;
+    pod(&cluster, "q", "1", json!({})).await;
+    assert_eq!(placed(&cluster, "q").await, "c");
     running.stop().await;
     cluster.shutdown().await;
 }

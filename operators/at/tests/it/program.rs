@@ -53,3 +53,14 @@ fn its_manifests_say_at_which_path_it_is_called() {
     assert_eq!(called["service"]["path"], "/validate-cnat-programming-kubernetes-info-v1alpha1-at");
     assert_eq!(called["service"]["namespace"], "at-system");
 }
+
+#[test]
+fn its_manifests_have_the_sample_of_its_folder() {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_at"));
+    let told = program.args(["manifests", "--only", "samples"]).output().expect("it runs");
+    let told = String::from_utf8(told.stdout).expect("a text");
+    let samples = kubewright_testing::yaml(&told);
+    let [sample] = &samples[..] else { panic!("one sample, and not {told}") };
+    assert_eq!(sample["metadata"]["name"], "example-at");
+    assert_eq!(sample["spec"], kubewright_testing::yaml(at::SAMPLE)[0]["spec"]);
+}

@@ -194,3 +194,11 @@ fn a_cluster_that_takes_no_deployments_is_asked_again() {
         site.has_replicas("example-foo", 3).await;
     });
 }
+
+#[test]
+fn its_samples_are_those_of_its_folder() {
+    let manifests = foo::operator().package().render().expect("manifests");
+    let samples = manifests.iter().filter(|it| it.part == kubewright::manifest::Part::Samples);
+    let names: Vec<&str> = samples.map(|it| it.name()).collect();
+    assert_eq!(names, ["example-foo"]);
+}

@@ -442,3 +442,12 @@ async fn the_store_can_be_installed() {
     cluster.apply_folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy")).await;
     cluster.shutdown().await;
 }
+
+#[test]
+fn its_samples_are_those_of_its_folder() {
+    let store = "http://petstore.petstore-system.svc:6742".parse().expect("an address");
+    let manifests = petstore::keeper::package(&store).render().expect("manifests");
+    let samples = manifests.iter().filter(|it| it.part == kubewright::manifest::Part::Samples);
+    let told: Vec<_> = samples.map(|it| (it.name(), &it.object["spec"]["name"])).collect();
+    assert_eq!(told, [("pet-sample1", &json!("Thor")), ("pet-sample2", &json!("Tron"))]);
+}

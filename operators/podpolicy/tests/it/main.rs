@@ -175,3 +175,11 @@ async fn a_pod_that_was_there_before_can_be_changed_and_deleted() {
     site.pods().delete("old", &DeleteParams::default()).await.expect("deleted");
     site.end().await;
 }
+
+#[test]
+fn its_samples_are_those_of_its_folder() {
+    let manifests = operator(&policy()).package().render().expect("manifests");
+    let samples = manifests.iter().filter(|it| it.part == kubewright::manifest::Part::Samples);
+    let names: Vec<&str> = samples.map(|it| it.name()).collect();
+    assert_eq!(names, ["guarded", "app"]);
+}

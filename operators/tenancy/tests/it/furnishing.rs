@@ -224,3 +224,11 @@ fn the_schema_refuses_what_cannot_be() {
         site.created().await;
     });
 }
+
+#[test]
+fn its_samples_are_those_of_its_folder() {
+    let manifests = tenancy::package(&tenancy::Services::default()).render().expect("manifests");
+    let samples = manifests.iter().filter(|it| it.part == kubewright::manifest::Part::Samples);
+    let names: Vec<&str> = samples.map(|it| it.name()).collect();
+    assert_eq!(names, ["team-x"]);
+}

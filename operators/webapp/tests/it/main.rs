@@ -315,3 +315,11 @@ impl ScaleOf for Api<WebApp> {
         serde_json::from_value(json!(scale)).expect("a scale")
     }
 }
+
+#[test]
+fn its_samples_are_those_of_its_folder() {
+    let manifests = operator().package().render().expect("manifests");
+    let samples = manifests.iter().filter(|it| it.part == kubewright::manifest::Part::Samples);
+    let names: Vec<&str> = samples.map(|it| it.name()).collect();
+    assert_eq!(names, [APP]);
+}

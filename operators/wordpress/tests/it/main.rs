@@ -362,3 +362,11 @@ mod warnings {
         cluster.shutdown().await;
     }
 }
+
+#[test]
+fn its_samples_are_those_of_its_folder() {
+    let manifests = operator().package().render().expect("manifests");
+    let samples = manifests.iter().filter(|it| it.part == kubewright::manifest::Part::Samples);
+    let names: Vec<&str> = samples.map(|it| it.name()).collect();
+    assert_eq!(names, [SECRET, NAME]);
+}

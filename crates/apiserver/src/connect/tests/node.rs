@@ -208,6 +208,7 @@ async fn a_stream_leaves_http_on_both_sides() {
             "get /attach/a/web/main?error=1 http/1.1",
         ),
         ("POST", "pods/web/portforward", "post /portforward/a/web http/1.1"),
+        ("GET", "pods/web/portforward?ports=80,81", "get /portforward/a/web?port=80%2c81 http/1.1"),
         (
             "GET",
             "pods/web/portforward?ports=80&ports=81",

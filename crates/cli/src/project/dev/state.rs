@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::report::Report;
+
 /// What happens.
 pub(super) enum Event {
     /// A source is different.
@@ -10,6 +12,8 @@ pub(super) enum Event {
     Built(Result<PathBuf, String>),
     /// The operator ended, with this status.
     Ended(String),
+    /// The operator was asked how it is doing.
+    Reported(Option<Report>),
     /// Somebody said something.
     Line { from: &'static str, text: String },
 }
@@ -30,11 +34,14 @@ pub(super) struct State {
     starts: u32,
     /// What people should know.
     note: String,
+    /// What the operator that runs has last said of itself.
+    report: Report,
 }
 
 impl Default for State {
     fn default() -> Self {
-        State { is_building: true, is_stale: false, starts: 0, note: String::new() }
+        let (note, report) = (String::new(), Report::default());
+        State { is_building: true, is_stale: false, starts: 0, note, report }
     }
 }
 
@@ -54,6 +61,7 @@ impl State {
                     Ok(program) => {
                         self.starts += 1;
                         self.note.clear();
+                        self.report = Report::default();
                         Step::Restart(program)
                     }
                     Err(reason) => {
@@ -66,8 +74,14 @@ impl State {
                 }
             }
             Event::Ended(status) => {
+                self.report = Report::default();
                 self.note =
                     format!("the operator ended: {status}; the next change starts it again");
+                Step::Wait
+            }
+            // One that does not answer is as it was when it last did.
+            Event::Reported(report) => {
+                self.report = report.unwrap_or_else(|| std::mem::take(&mut self.report));
                 Step::Wait
             }
             Event::Line { .. } => Step::Wait,
@@ -86,6 +100,11 @@ impl State {
             (false, starts) => format!("running, started {starts} times"),
         };
         if self.note.is_empty() { doing } else { format!("{doing}: {}", self.note) }
+    }
+
+    /// What the operator says of itself, in some lines.
+    pub(super) fn details(&self) -> Vec<String> {
+        self.report.lines()
     }
 
     fn build(&mut self) -> Step {
@@ -128,8 +147,14 @@ mod tests {
     fn an_operator_that_ended_waits_for_a_change() {
         let mut state = State::default();
         state.next(Event::Built(program()));
+        let report = serde_json::json!({"webhooks": ["/convert"]});
+        let report = serde_json::from_value(report).expect("a report");
+        assert_eq!(state.next(Event::Reported(Some(report))), Step::Wait);
+        assert_eq!(state.next(Event::Reported(None)), Step::Wait);
+        assert_eq!(state.details(), ["webhooks: /convert"]);
         assert_eq!(state.next(Event::Ended("exit status: 1".to_owned())), Step::Wait);
         assert!(state.told().contains("exit status: 1"));
+        assert!(state.details().is_empty(), "it is not doing anything");
         assert_eq!(state.next(Event::Changed), Step::Build);
     }
 }

@@ -22,14 +22,14 @@ async fn a_manifest_that_editors_replace_is_watched_after_the_first_time() {
     let root = place.path();
     fs::create_dir(root.join("src")).expect("a folder");
     fs::write(root.join("Cargo.toml"), "one").expect("written");
-    let (events, mut inbox) = mpsc::channel(EVENTS_MAX);
-    let _watcher = watch(root, events).expect("it is watched");
+    let changes = Arc::new(Notify::new());
+    let _watcher = watch(root, Arc::clone(&changes)).expect("it is watched");
     for text in ["two", "three"] {
         fs::write(root.join("Cargo.toml.swp"), text).expect("written");
         fs::rename(root.join("Cargo.toml.swp"), root.join("Cargo.toml")).expect("renamed");
-        let told = tokio::time::timeout(Duration::from_secs(30), inbox.recv()).await;
-        told.expect("it is told").expect("it is watched");
+        let told = tokio::time::timeout(Duration::from_secs(30), changes.notified()).await;
+        told.expect("it is told");
         // One change may be told several times.
-        while tokio::time::timeout(SETTLING, inbox.recv()).await.is_ok() {}
+        while tokio::time::timeout(SETTLING, changes.notified()).await.is_ok() {}
     }
 }

@@ -34,3 +34,12 @@ fn a_definition_that_is_not_served_is_told_with_its_conditions() {
     check(json!(null), alone);
     assert_eq!(state(None), "somebody has deleted it");
 }
+
+#[tokio::test]
+async fn only_what_takes_long_is_told_of() {
+    for (took, expected) in [(Duration::ZERO, false), (UNTOLD_MAX * 2, true)] {
+        let mut is_told = false;
+        told_of(tokio::time::sleep(took), || is_told = true).await;
+        assert_eq!(is_told, expected, "{took:?}");
+    }
+}

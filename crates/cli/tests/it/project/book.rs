@@ -85,6 +85,8 @@ fn follow(shop: &Workshop, is_meant: impl Fn(&str) -> bool) {
     if let Some(kubectl) = kubectl() {
         std::os::unix::fs::symlink(kubectl, bin.join("kubectl")).expect("a link");
     }
+    let checkout = Workshop::checkout();
+    std::os::unix::fs::symlink(&checkout, shop.folder.join("kubewright")).expect("a link");
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{path}", bin.display());
     let mut folder = shop.folder.clone();
@@ -97,16 +99,12 @@ fn follow(shop: &Workshop, is_meant: impl Fn(&str) -> bool) {
             Step::Type { command, seen } if is_meant(command) => {
                 if let Some(name) = command.strip_prefix("cd ") {
                     folder.push(name);
-                    let lock = Workshop::checkout().join("Cargo.lock");
-                    fs::copy(lock, folder.join("Cargo.lock")).expect("copied");
+                    // The versions that are there: a reader has a network.
+                    let lock = folder.join("Cargo.lock");
+                    fs::copy(checkout.join("Cargo.lock"), lock).expect("copied");
                     continue;
                 }
-                let checkout = Workshop::checkout();
-                let words = match command.starts_with("kubewright init ") {
-                    // No version is released yet that a reader would get.
-                    true => format!("{command} --kubewright-path {}", checkout.display()),
-                    false => command.trim_end_matches(" &").to_owned(),
-                };
+                let words = command.trim_end_matches(" &");
                 let mut shell = shop.command("sh", &["-c", &format!("exec {words}")]);
                 shell.current_dir(&folder).env("PATH", &path);
                 if command.ends_with(" &") {

@@ -11,7 +11,7 @@ fn opener(is_text: bool) -> Opener<ConfigMap> {
     let texts = is_text.then(Arc::default);
     let project: Project<ConfigMap> = Arc::new(project);
     let panics = Panics::of("ConfigMap");
-    Opener { kind: "ConfigMap".into(), project: Some(project), texts, panics }
+    Opener { kind: "ConfigMap".into(), project: Some(project), write: None, texts, panics }
 }
 
 fn map() -> String {

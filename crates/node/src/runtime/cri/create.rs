@@ -8,7 +8,7 @@ use tonic::Status;
 use super::api::{self, ContainerState, CreateContainerRequest, RemoveContainerRequest};
 use super::{Cri, attempt_of, container, image, is_ready, message, name_of, sandbox};
 use crate::environment::{self, environment};
-use crate::runtime::supply::uid;
+use crate::runtime::supply::{files_of, uid};
 use crate::runtime::{Order, StartError, names};
 
 impl Cri {
@@ -19,7 +19,8 @@ impl Cri {
         let whereabouts = self.whereabouts(addresses);
         let references = environment::references(container);
         let sources = self.supply.sources(pod, references, &whereabouts).await;
-        let sources = sources.map_err(|error| refused(error.to_string()))?;
+        let mut sources = sources.map_err(|error| refused(error.to_string()))?;
+        sources.files = files_of(container, |volume| self.place.volume(uid(pod), volume));
         let variables = environment(pod, container, &sources);
         let variables = variables.map_err(|missing| refused(missing.to_string()))?;
         let image = container.image.as_deref().unwrap_or_default();
@@ -98,7 +99,7 @@ impl Cri {
         let config = self.order(order).await?;
         let sandboxes = self.sandboxes(uid).await.map_err(create)?;
         let Some(sandbox) = sandboxes.into_iter().find(is_ready) else {
-            return Err(StartError::Create("the sandbox of the pod is gone".to_owned()));
+            return Err(StartError::Sandbox);
         };
         let logs = self.place.logs(&order.pod);
         let attempt = attempt_of(&sandbox);

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Container, Pod};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 use kubewright_apimachinery::quantity::Quantity;
+use kubewright_apimachinery::resources::pod::{Side, of_containers};
 
 use super::api::{HugepageLimit, LinuxContainerResources};
 
@@ -32,7 +33,8 @@ pub(super) fn limits(
 ) -> LinuxContainerResources {
     let resources = container.resources.as_ref();
     let requests = resources.and_then(|resources| resources.requests.as_ref());
-    let limits = resources.and_then(|resources| resources.limits.as_ref());
+    let limits = &effective_limits(pod, container);
+    let limits = Some(limits);
     let cpu_limit = milli(limits, "cpu");
     let cpu_request = match requests.is_some_and(|requests| requests.contains_key("cpu")) {
         true => milli(requests, "cpu"),
@@ -53,6 +55,18 @@ pub(super) fn limits(
     }
 }
 
+/// What a container may use at most: what it does not say itself, its pod says for it. Pods have no
+/// control group of their own here, which would hold all of them to it together.
+fn effective_limits(pod: &Pod, container: &Container) -> BTreeMap<String, Text> {
+    let whole = pod.spec.as_ref().and_then(|spec| spec.resources.as_ref()?.limits.clone());
+    let own = container.resources.as_ref().and_then(|resources| resources.limits.clone());
+    let is_set =
+        |(_, limit): &(String, Text)| Quantity::parse(&limit.0).is_ok_and(|limit| !limit.is_zero());
+    let mut limits = whole.unwrap_or_default();
+    limits.extend(own.unwrap_or_default().into_iter().filter(is_set));
+    limits
+}
+
 /// How soon the kernel ends this container when memory runs out.
 fn oom_score(pod: &Pod, container: &Container, memory_bytes: u64) -> i64 {
     let spec = pod.spec.as_ref();
@@ -64,21 +78,39 @@ fn oom_score(pod: &Pod, container: &Container, memory_bytes: u64) -> i64 {
         Some("BestEffort") => return OOM_BEST_EFFORT,
         _ => {}
     }
-    let own = burstable_score(container, memory_bytes);
+    let share = unclaimed_memory(pod);
+    let own = burstable_score(container, share, memory_bytes);
     if container.restart_policy.as_deref() != Some("Always") {
         return own;
     }
     // A sidecar does not go before all of those whom it serves.
     let main = spec.into_iter().flat_map(|spec| &spec.containers);
-    let first = main.map(|container| burstable_score(container, memory_bytes)).max();
+    let first = main.map(|container| burstable_score(container, share, memory_bytes)).max();
     first.map_or(own, |first| own.min(first))
 }
 
-/// The less of the machine's memory a container asks for, the sooner.
-fn burstable_score(container: &Container, memory_bytes: u64) -> i64 {
-    let requests = container.resources.as_ref().and_then(|it| it.requests.as_ref());
+/// The share of each container in what is asked for the pod as a whole and by none of them.
+fn unclaimed_memory(pod: &Pod) -> i64 {
+    let Some(spec) = &pod.spec else { return 0 };
+    let whole = spec.resources.as_ref().and_then(|resources| resources.requests.as_ref());
+    let Some(whole) = quantity(whole, "memory") else { return 0 };
+    let tree = serde_json::to_value(pod).unwrap_or_default();
+    let claimed = of_containers(&tree, |one| Side::Requests.of(one));
+    let claimed = claimed.get("memory").map_or(0, Quantity::value);
+    let count = spec.containers.len() + spec.init_containers.iter().flatten().count();
+    let count = i64::try_from(count).unwrap_or(i64::MAX).max(1);
+    (whole.value() - claimed).max(0) / count
+}
+
+fn memory_request(container: &Container) -> i64 {
+    value(container.resources.as_ref().and_then(|it| it.requests.as_ref()), "memory")
+}
+
+/// The less of the machine's memory a container asks for, the sooner. `share` is asked for it.
+fn burstable_score(container: &Container, share: i64, memory_bytes: u64) -> i64 {
     let capacity = i64::try_from(memory_bytes).unwrap_or(i64::MAX).max(1);
-    let score = 1000 - value(requests, "memory").saturating_mul(1000) / capacity;
+    let request = memory_request(container).saturating_add(share);
+    let score = 1000 - request.saturating_mul(1000) / capacity;
     // Later than those that asked for nothing, and sooner than those that were promised all.
     score.clamp(1000 + OOM_GUARANTEED, OOM_BEST_EFFORT - 1)
 }

@@ -1,8 +1,8 @@
 //! Definitions of well-known projects: what is generated of them compiles, and keeps an object that
 //! has every field.
 //!
-//! They come as the Go modules of these projects, so this needs Go, and is built by cargo: only if
-//! `KUBEWRIGHT_PROJECTS` is `all`, which the long lane has.
+//! They come in the packages of these projects, as Go modules and as wheels of Python, so this needs
+//! Go and pip, and is built by cargo: only if `KUBEWRIGHT_PROJECTS` is `all`, which the long lane has.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,6 +30,13 @@ const PROJECTS: [(&str, &str, &str); 9] = [
     ("flux", "github.com/fluxcd/source-controller@v1.7.0", "config/crd/bases"),
 ];
 
+/// The same of what is on PyPI.
+const WHEELS: [(&str, &str, &str); 1] = [(
+    "dask",
+    "dask-kubernetes==2026.3.0",
+    "dask_kubernetes/operator/deployment/helm/dask-kubernetes-operator/crds",
+)];
+
 /// What is larger has pods in it, with all their fields, several times: there is little new in it,
 /// and rustc takes minutes. Files with many definitions may be larger.
 const DEFINITION_MAX: usize = 400_000;
@@ -41,12 +48,12 @@ fn types_of_well_known_kinds_compile_and_keep_every_field() {
         return;
     }
     let place = tempfile::tempdir().expect("a folder");
-    let folders = downloaded(place.path());
+    let folders = modules(place.path()).into_iter().chain(wheels(place.path()));
     let root = place.path().join("imports");
     begin(&root);
     let mut library = String::new();
     let mut tests = KEEP.to_owned();
-    for ((name, _, definitions), folder) in PROJECTS.iter().zip(folders) {
+    for ((name, _, definitions), folder) in PROJECTS.iter().chain(&WHEELS).zip(folders) {
         library += &format!("pub mod {name};\n");
         let mut modules = String::new();
         for source in definitions_in(&folder.join(definitions)) {
@@ -110,8 +117,8 @@ fn compare(path: &str, left: &Value, right: &Value) {
 
 ";
 
-/// Where the modules are on this machine.
-fn downloaded(place: &Path) -> Vec<PathBuf> {
+/// Where the modules of Go are on this machine.
+fn modules(place: &Path) -> Vec<PathBuf> {
     let modules = PROJECTS.map(|(_, module, _)| module);
     let mut go = Command::new("go");
     go.args(["mod", "download", "-json"]).args(modules).current_dir(place);
@@ -128,6 +135,25 @@ fn downloaded(place: &Path) -> Vec<PathBuf> {
         PathBuf::from(found.and_then(|it| it["Dir"].as_str()).expect("a folder"))
     };
     modules.map(folder).to_vec()
+}
+
+/// Where the wheels of Python are, each in a folder of its own: they are archives.
+fn wheels(place: &Path) -> Vec<PathBuf> {
+    let folder = |(name, package, _): (&str, &str, &str)| {
+        let folder = place.join("wheels").join(name);
+        let python = |words: &[&str], path: &Path| {
+            let output = Command::new("python3").args(words).arg(path).output();
+            let output = output.expect("Python is installed");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        };
+        let download = ["-m", "pip", "download", "--quiet", "--no-deps", package, "--dest"];
+        python(&download, &folder);
+        let entries = fs::read_dir(&folder).expect("a folder");
+        let wheel = entries.map(|it| it.expect("an entry").path()).next().expect("a wheel");
+        python(&["-m", "zipfile", "-e", wheel.to_str().expect("a path")], &folder);
+        folder
+    };
+    WHEELS.map(folder).to_vec()
 }
 
 /// A project that has what generated types need.

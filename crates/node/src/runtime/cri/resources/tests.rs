@@ -87,3 +87,21 @@ fn huge_pages_are_limited_by_their_size() {
         "shares=2 quota=0/100000 memory=0 oom=999 1GB=1073741824 2MB=4194304",
     );
 }
+
+#[test]
+fn what_a_container_does_not_say_its_pod_says_for_it() {
+    check(
+        "{status: {qosClass: Burstable}, spec: {
+           resources: {requests: {memory: 512Mi}, limits: {cpu: '1', memory: 512Mi,
+             hugepages-2Mi: 4Mi}},
+           containers: [{name: a}, {name: b}]}}",
+        "shares=1024 quota=100000/100000 memory=536870912 oom=750 2MB=4194304",
+    );
+    check(
+        "{status: {qosClass: Burstable}, spec: {
+           resources: {requests: {memory: 512Mi}, limits: {cpu: '1', memory: 512Mi}},
+           containers: [{name: a, resources: {requests: {memory: 256Mi}, limits: {cpu: 500m,
+             memory: 256Mi}}}, {name: b}]}}",
+        "shares=512 quota=50000/100000 memory=268435456 oom=625",
+    );
+}

@@ -1,0 +1,141 @@
+//! What `run` and `dev` do around an operator. A script is in the place of cargo, and another one in
+//! that of the operator, so nothing is built.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Lines};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Command, Stdio};
+
+use super::{Background, Workshop};
+
+/// A kubeconfig of a cluster that nobody asks for anything: an operator without kinds has none to
+/// bring there.
+const KUBECONFIG: &str = "\
+apiVersion: v1
+kind: Config
+current-context: it
+clusters: [{name: it, cluster: {server: 'http://127.0.0.1:1'}}]
+contexts: [{name: it, context: {cluster: it, user: it}}]
+users: [{name: it, user: {}}]
+";
+
+/// A project whose operator is a script.
+struct Stage {
+    shop: Workshop,
+    cargo: PathBuf,
+    kubeconfig: PathBuf,
+}
+
+impl Stage {
+    fn new(name: &'static str, operator: &str) -> Self {
+        let shop = Workshop::new(name);
+        shop.run(&["init", name, "--domain", "my.domain"]);
+        let program = shop.folder.join("operator");
+        let manifests = "[ \"$1\" = manifests ] && exit 0";
+        script(&program, &format!("{manifests}\n{operator}"));
+        let built = format!(r#"{{"target":{{"name":"{name}"}},"executable":{program:?}}}"#);
+        let cargo = shop.folder.join("cargo");
+        script(&cargo, &format!("echo '{built}'"));
+        let kubeconfig = shop.folder.join("theirs");
+        fs::write(&kubeconfig, KUBECONFIG).expect("written");
+        Stage { shop, cargo, kubeconfig }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.shop.command(env!("CARGO_BIN_EXE_kubewright"), args);
+        command.env("CARGO", &self.cargo).env("NOTES", &self.shop.folder);
+        command
+    }
+
+    /// What a script has noted; empty if it has not.
+    fn noted(&self, name: &str) -> String {
+        fs::read_to_string(self.shop.folder.join(name)).unwrap_or_default()
+    }
+
+    fn dev(&self, args: &[&str]) -> (Background, Heard) {
+        let mut dev = self.command(&[&["dev", "--plain"], args].concat());
+        let mut dev = Background(dev.stdout(Stdio::piped()).spawn().expect("it runs"));
+        let output = dev.0.stdout.take().expect("it is piped");
+        (dev, Heard(BufReader::new(output).lines()))
+    }
+}
+
+fn script(path: &Path, text: &str) {
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).expect("written");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it can be run");
+}
+
+struct Heard(Lines<BufReader<ChildStdout>>);
+
+impl Heard {
+    /// Waits for a line.
+    fn until(&mut self, expected: &str) {
+        let mut last = String::new();
+        for line in self.0.by_ref().map_while(Result::ok) {
+            if line.contains(expected) {
+                return;
+            }
+            last = line;
+        }
+        panic!("{expected:?} is not told, and at last {last:?}");
+    }
+}
+
+/// It used to hear of Ctrl-C alone, and to leave the operator behind.
+#[test]
+fn an_operator_ends_with_whoever_develops_it() {
+    let operator = "trap 'echo well > $NOTES/ended; exit 0' TERM
+        echo \"looks into $*, of $KUBECONFIG\"
+        while :; do sleep 0.1; done";
+    let stage = Stage::new("ends", operator);
+    let theirs = stage.kubeconfig.to_str().expect("a path");
+    let (mut dev, mut heard) = stage.dev(&["--kubeconfig", theirs, "--namespace", "a,b"]);
+    heard.until(&format!(" --namespace=a,b, of {theirs}"));
+    assert!(dev.stop(), "it ends well");
+    assert_eq!(stage.noted("ended"), "well\n");
+}
+
+/// What an operator says used to leave no room for what has changed.
+#[test]
+fn a_change_is_heard_of_however_much_is_said() {
+    let operator = "trap 'exit 0' TERM\nwhile :; do echo blah; done";
+    let stage = Stage::new("talks", operator);
+    let theirs = stage.kubeconfig.to_str().expect("a path");
+    let (mut dev, mut heard) = stage.dev(&["--kubeconfig", theirs]);
+    heard.until("dev      | running, started 1 times");
+    for _ in 0..10_000 {
+        heard.until("operator | blah");
+    }
+    fs::write(stage.shop.root().join("src/lib.rs"), "// Another.\n").expect("written");
+    heard.until("dev      | running, started 2 times");
+    // Whoever has closed the pipe is not written to.
+    drop(heard);
+    assert!(dev.stop(), "it ends well");
+}
+
+#[test]
+fn an_operator_runs_beside_the_cluster_that_it_is_told_of() {
+    let stage = Stage::new("beside", "echo \"$* of $KUBECONFIG\"; exit 3");
+    let theirs = stage.kubeconfig.to_str().expect("a path");
+    let args = ["run", "--kubeconfig", theirs, "--namespace", "a,b", "--", "--more"];
+    let output = stage.command(&args).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(3), "it ends as the operator does");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said, format!("--namespace=a,b --more of {theirs}\n"));
+}
+
+#[test]
+fn a_cluster_is_there_for_as_long_as_the_operator() {
+    let operator = "[ -s \"$KUBECONFIG\" ] && echo \"$*\" && echo $KUBECONFIG > $NOTES/there
+        exit 4";
+    let stage = Stage::new("within", operator);
+    let args = ["run", "--embedded", "--namespace", "a"];
+    let output = stage.command(&args).output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "it ends as the operator does: {told}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "--namespace=a\n");
+    assert!(told.contains("cluster ready at https://127.0.0.1:"), "{told}");
+    let kubeconfig = stage.noted("there");
+    assert!(!Path::new(kubeconfig.trim()).exists(), "{kubeconfig:?} is left behind");
+}
