@@ -346,7 +346,7 @@ pub async fn run(
     let mut tasks = JoinSet::new();
     let mut census = Census::new(&cache);
     let (recorder, scribe) =
-        Recorder::new(clients.informers(), part::MANAGER, config.clock.clone());
+        Recorder::counting(clients.informers(), part::MANAGER, None, config.clock.clone());
     tasks.spawn(scribe);
     let metrics = Arc::default();
     for builtin in BUILTINS.iter().filter(|builtin| config.names.includes(builtin.name)) {

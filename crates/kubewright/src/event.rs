@@ -10,11 +10,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::{Event as Counted, EventSource, ObjectReference};
 use k8s_openapi::api::events::v1::Event as Stored;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
-use kube::{Client, Error};
+use kube::{Client, Error, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -87,15 +90,31 @@ impl Recorder {
         instance: &str,
         clock: Clock,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        Recorder::writing(Form::Series { instance: instance.to_owned() }, instance, client, clock)
+    }
+
+    /// The same for a program that writes as kubelet and kube-controller-manager do: into the older
+    /// API, where events have a count and tell when they were seen first and last, by which people
+    /// sort them. A program that is one of many says on which `host` it is.
+    pub fn counting(
+        client: Client,
+        component: &str,
+        host: Option<&str>,
+        clock: Clock,
+    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        let form = Form::Counts { host: host.map(str::to_owned) };
+        Recorder::writing(form, component, client, clock)
+    }
+
+    fn writing(
+        form: Form,
+        controller: &str,
+        client: Client,
+        clock: Clock,
+    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (waiting, records) = mpsc::channel(WAITING_MAX);
-        let scribe = Scribe {
-            client,
-            instance: instance.to_owned(),
-            clock,
-            journal: Journal::default(),
-            last: 0,
-        };
-        (Recorder { controller: instance.into(), waiting }, scribe.run(records))
+        let scribe = Scribe { client, form, clock, journal: Journal::default(), last: 0 };
+        (Recorder { controller: controller.into(), waiting }, scribe.run(records))
     }
 
     /// The same recorder in the name of a controller.
@@ -118,10 +137,18 @@ impl fmt::Debug for Recorder {
     }
 }
 
+/// As what events are written.
+enum Form {
+    /// Those of `events.k8s.io`.
+    Series { instance: String },
+    /// Those of the core.
+    Counts { host: Option<String> },
+}
+
 /// Writes what recorders are told.
 struct Scribe {
     client: Client,
-    instance: String,
+    form: Form,
     clock: Clock,
     journal: Journal,
     /// When the last event was, by its name: two at the same moment must not have the same.
@@ -147,46 +174,114 @@ impl Scribe {
         let now = self.clock.now();
         self.last = now.as_nanosecond().max(self.last + 1);
         let name = name(&record.regarding, self.last);
-        let event = self.event(record, &name, now);
         debug!(name, reason = record.event.reason, "an event");
-        self.api(record).create(&PostParams::default(), &event).await?;
+        let metadata = ObjectMeta {
+            name: Some(name.clone()),
+            namespace: Some(namespace(&record.regarding).to_owned()),
+            ..ObjectMeta::default()
+        };
+        match &self.form {
+            Form::Series { instance } => {
+                self.post(record, &stored(record, metadata, instance, now)).await?;
+            }
+            Form::Counts { host } => {
+                self.post(record, &counted(record, metadata, host.as_ref(), now)).await?;
+            }
+        }
         self.journal.created(record, name, Instant::now());
         Ok(())
     }
 
     /// Says how often the same has been told by now.
     async fn count(&mut self, record: &Record, name: &str, count: i32) -> Result<(), Error> {
-        let series = json!({"count": count, "lastObservedTime": MicroTime(self.clock.now())});
-        let patch = Patch::Merge(json!({ "series": series }));
-        match self.api(record).patch(name, &PatchParams::default(), &patch).await {
+        let now = self.clock.now();
+        let patched = match &self.form {
+            Form::Series { .. } => {
+                let series = json!({ "count": count, "lastObservedTime": MicroTime(now) });
+                self.patch::<Stored>(record, name, json!({ "series": series })).await
+            }
+            Form::Counts { .. } => {
+                let last = json!({ "count": count, "lastTimestamp": Time(now) });
+                self.patch::<Counted>(record, name, last).await
+            }
+        };
+        match patched {
             // It was forgotten meanwhile.
             Err(Error::Api(status)) if status.code == 404 => self.create(record).await,
-            patched => patched.map(drop),
+            patched => patched,
         }
     }
 
-    fn event(&self, record: &Record, name: &str, now: Timestamp) -> Stored {
-        let Event { severity, reason, action, note } = &record.event;
-        Stored {
-            metadata: ObjectMeta {
-                name: Some(name.to_owned()),
-                namespace: Some(namespace(&record.regarding).to_owned()),
-                ..ObjectMeta::default()
-            },
-            action: Some(action.clone()),
-            event_time: Some(MicroTime(now)),
-            note: Some(note.clone()),
-            reason: Some(reason.clone()),
-            regarding: Some(record.regarding.clone()),
-            reporting_controller: Some(record.controller.to_string()),
-            reporting_instance: Some(self.instance.clone()),
-            type_: Some(format!("{severity:?}")),
-            ..Stored::default()
-        }
+    async fn post<E: Written>(&self, record: &Record, event: &E) -> Result<(), Error> {
+        self.api::<E>(record).create(&PostParams::default(), event).await.map(drop)
     }
 
-    fn api(&self, record: &Record) -> Api<Stored> {
+    async fn patch<E: Written>(
+        &self,
+        record: &Record,
+        name: &str,
+        patch: serde_json::Value,
+    ) -> Result<(), Error> {
+        let (api, params) = (self.api::<E>(record), PatchParams::default());
+        api.patch(name, &params, &Patch::Merge(patch)).await.map(drop)
+    }
+
+    fn api<E: Written>(&self, record: &Record) -> Api<E> {
         Api::namespaced(self.client.clone(), namespace(&record.regarding))
+    }
+}
+
+/// Either of the two kinds of events.
+trait Written:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    + Clone
+    + fmt::Debug
+    + Serialize
+    + DeserializeOwned
+{
+}
+
+impl Written for Stored {}
+impl Written for Counted {}
+
+fn stored(record: &Record, metadata: ObjectMeta, instance: &str, now: Timestamp) -> Stored {
+    let Event { severity, reason, action, note } = &record.event;
+    Stored {
+        metadata,
+        action: Some(action.clone()),
+        event_time: Some(MicroTime(now)),
+        note: Some(note.clone()),
+        reason: Some(reason.clone()),
+        regarding: Some(record.regarding.clone()),
+        reporting_controller: Some(record.controller.to_string()),
+        reporting_instance: Some(instance.to_owned()),
+        type_: Some(format!("{severity:?}")),
+        ..Stored::default()
+    }
+}
+
+/// Without an action, as client-go writes them.
+fn counted(
+    record: &Record,
+    metadata: ObjectMeta,
+    host: Option<&String>,
+    now: Timestamp,
+) -> Counted {
+    let Event { severity, reason, action: _, note } = &record.event;
+    let component = record.controller.to_string();
+    Counted {
+        metadata,
+        count: Some(1),
+        first_timestamp: Some(Time(now)),
+        last_timestamp: Some(Time(now)),
+        involved_object: record.regarding.clone(),
+        message: Some(note.clone()),
+        reason: Some(reason.clone()),
+        reporting_component: Some(component.clone()),
+        reporting_instance: Some(host.cloned().unwrap_or_default()),
+        source: Some(EventSource { component: Some(component), host: host.cloned() }),
+        type_: Some(format!("{severity:?}")),
+        ..Counted::default()
     }
 }
 

@@ -30,6 +30,7 @@ pub mod manifest;
 pub mod metrics;
 pub mod operator;
 mod panics;
+pub mod placement;
 pub mod predicate;
 pub mod queue;
 mod random;

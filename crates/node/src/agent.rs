@@ -61,8 +61,8 @@ pub async fn run(client: Client, cache: &Cache, mut config: Config, shutdown: Ca
     let port = server.as_ref().map_or(0, |server| server.address().port());
     let shown = cache.informer::<Node>(&scope(&config, "metadata.name"));
     for name in &config.nodes {
-        let (recorder, scribe) = Recorder::new(client.clone(), name, config.clock.clone());
-        let recorder = recorder.of(COMPONENT);
+        let (recorder, scribe) =
+            Recorder::counting(client.clone(), COMPONENT, Some(name), config.clock.clone());
         // Ends with the last recorder, when all is written.
         tasks.spawn(scribe);
         let profile = Arc::new(profile(name, &config, port));

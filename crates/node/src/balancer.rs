@@ -102,7 +102,8 @@ fn publish(
     shutdown: &CancellationToken,
 ) {
     let controller = publish::controller(place);
-    let (recorder, scribe) = Recorder::new(client.clone(), controller.name(), clock.clone());
+    let (recorder, scribe) =
+        Recorder::counting(client.clone(), controller.name(), None, clock.clone());
     tasks.spawn(scribe);
     let around = Surroundings {
         client,

@@ -8,11 +8,12 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kubewright::ObjectKey;
+use kubewright::placement::{NodeTerm, NodeTerms};
 use kubewright_apimachinery::selector::label::Selector;
 
 pub(crate) use self::affinity::{AffinityTerm, Weighted};
 use crate::resources::{self, NonZero, Resources};
-use crate::selector::{Labels, NO_LABELS, NodeTerm, NodeTerms};
+use crate::selector::{Labels, NO_LABELS};
 
 /// Whose pods nobody else claims.
 pub(crate) const DEFAULT_SCHEDULER: &str = "default-scheduler";

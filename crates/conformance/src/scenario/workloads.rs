@@ -121,6 +121,10 @@ async fn told(cx: &Context, kind: &str, reason: &str, message: &str, by: &str) -
                 && event["reason"] == reason
                 && text(event, "/message").starts_with(message)
                 && event["reportingComponent"] == by
+                && event["source"]["component"] == by
+                // By which people sort events.
+                && event["lastTimestamp"].is_string()
+                && event["count"].is_u64()
         })
     })
     .await

@@ -1,18 +1,14 @@
 //! On which nodes a DaemonSet's pods should run, and may stay.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{
     Affinity, Node, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod,
-    PodSpec, Taint, Toleration,
+    PodSpec, Toleration,
 };
-use kube::api::ObjectMeta;
-use kubewright_apimachinery::selector::label::{Operator, Requirement, Selector};
+use kubewright::placement::{NAME_FIELD, selects, tolerates};
 
 use crate::pods;
 
-const NAME_FIELD: &str = "metadata.name";
 const NO_EXECUTE: &str = "NoExecute";
 const NO_SCHEDULE: &str = "NoSchedule";
 
@@ -43,7 +39,7 @@ pub(super) fn fit(set: &DaemonSet, node: &Node) -> Fit {
     let Some(spec) = spec else { return Fit::Unfit };
     let name = node.metadata.name.as_deref().unwrap_or_default();
     let is_named = spec.node_name.as_deref().is_none_or(|own| own.is_empty() || own == name);
-    if !is_named || !is_selected(spec, node) {
+    if !is_named || !selects(spec, node) {
         return Fit::Unfit;
     }
     let tolerations = tolerations(spec);
@@ -116,59 +112,4 @@ pub(super) fn tolerations(spec: &PodSpec) -> Vec<Toleration> {
         }
     }
     tolerations
-}
-
-fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
-    let text = |field: &Option<String>| field.clone().unwrap_or_default();
-    let (effect, key) = (text(&toleration.effect), text(&toleration.key));
-    if !effect.is_empty() && effect != taint.effect || !key.is_empty() && key != taint.key {
-        return false;
-    }
-    match toleration.operator.as_deref().unwrap_or_default() {
-        "Exists" => true,
-        "" | "Equal" => text(&toleration.value) == text(&taint.value),
-        _ => false,
-    }
-}
-
-/// Whether a node is one of those that a pod asks for.
-fn is_selected(spec: &PodSpec, node: &Node) -> bool {
-    let labels = node.metadata.labels.as_ref();
-    let by_labels = spec.node_selector.clone().map(Selector::from_labels);
-    if by_labels.is_some_and(|selector| !selector.matches(&labels)) {
-        return false;
-    }
-    let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
-    let required = affinity
-        .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
-    required.is_none_or(|required| {
-        required.node_selector_terms.iter().any(|term| holds(term, &node.metadata))
-    })
-}
-
-/// Whether all that a term says is so. A term that says nothing is never so.
-fn holds(term: &NodeSelectorTerm, node: &ObjectMeta) -> bool {
-    let expressions = term.match_expressions.as_deref().unwrap_or_default();
-    let fields = term.match_fields.as_deref().unwrap_or_default();
-    let name = node.name.clone().unwrap_or_default();
-    let name = BTreeMap::from([(NAME_FIELD.to_owned(), name)]);
-    let is_so = |asked: &NodeSelectorRequirement, labels: Option<&BTreeMap<String, String>>| {
-        requirement(asked).is_some_and(|requirement| requirement.matches(&labels))
-    };
-    !(expressions.is_empty() && fields.is_empty())
-        && expressions.iter().all(|asked| is_so(asked, node.labels.as_ref()))
-        && fields.iter().all(|asked| is_so(asked, Some(&name)))
-}
-
-fn requirement(asked: &NodeSelectorRequirement) -> Option<Requirement> {
-    let operator = match asked.operator.as_str() {
-        "In" => Operator::In,
-        "NotIn" => Operator::NotIn,
-        "Exists" => Operator::Exists,
-        "DoesNotExist" => Operator::DoesNotExist,
-        "Gt" => Operator::GreaterThan,
-        "Lt" => Operator::LessThan,
-        _ => return None,
-    };
-    Requirement::new(asked.key.clone(), operator, asked.values.clone().unwrap_or_default()).ok()
 }

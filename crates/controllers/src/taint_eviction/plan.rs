@@ -4,8 +4,9 @@
 mod tests;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Node, Pod, PodCondition, PodStatus, Taint, Toleration};
+use k8s_openapi::api::core::v1::{Node, Pod, PodCondition, PodStatus, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kubewright::placement::tolerates;
 
 use crate::part::text;
 
@@ -69,16 +70,4 @@ pub(super) fn taints(node: &Node) -> Vec<&Taint> {
 /// The node that a pod is on; empty if it is on none.
 pub(super) fn node(pod: &Pod) -> &str {
     pod.spec.as_ref().map_or("", |spec| text(&spec.node_name))
-}
-
-fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
-    let (effect, key) = (text(&toleration.effect), text(&toleration.key));
-    let is_meant =
-        (effect.is_empty() || effect == taint.effect) && (key.is_empty() || key == taint.key);
-    is_meant
-        && match text(&toleration.operator) {
-            "" | "Equal" => text(&toleration.value) == text(&taint.value),
-            "Exists" => true,
-            _ => false,
-        }
 }

@@ -9,12 +9,10 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{
-    Container, Node, NodeSelectorRequirement, NodeSelectorTerm, Pod, Taint, Toleration,
-};
+use k8s_openapi::api::core::v1::{Container, Node, Pod, Taint};
+use kubewright::placement::{selects, tolerates};
 use kubewright_apimachinery::quantity::Quantity;
 use kubewright_apimachinery::resources::{self, CPU, EPHEMERAL_STORAGE, MEMORY};
-use kubewright_apimachinery::selector::label::{Operator, Requirement, Selector};
 
 const PODS: &str = "pods";
 const ANY_ADDRESS: &str = "0.0.0.0";
@@ -198,58 +196,7 @@ fn untolerated(pod: &Pod, node: &Node) -> Option<Rejection> {
 
 /// The node is none of those that a pod asks for.
 fn unselected(pod: &Pod, node: &Node) -> Option<Rejection> {
-    let spec = pod.spec.as_ref()?;
-    let labels = node.metadata.labels.as_ref();
-    let by_labels = spec.node_selector.clone().map(Selector::from_labels);
-    let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
-    let required = affinity
-        .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
-    let is_selected = by_labels.is_none_or(|selector| selector.matches(&labels))
-        && required
-            .is_none_or(|required| required.node_selector_terms.iter().any(|it| holds(it, node)));
+    let is_selected = pod.spec.as_ref().is_none_or(|spec| selects(spec, node));
     let why = "node(s) didn't match Pod's node affinity/selector";
     (!is_selected).then(|| failed("NodeAffinity", why))
-}
-
-/// A term that says nothing, or something that makes no sense, selects no node.
-fn holds(term: &NodeSelectorTerm, node: &Node) -> bool {
-    let (labels, fields) = (term.match_expressions.as_deref(), term.match_fields.as_deref());
-    let (labels, fields) = (labels.unwrap_or_default(), fields.unwrap_or_default());
-    if labels.is_empty() && fields.is_empty() {
-        return false;
-    }
-    let name = node.metadata.name.clone().unwrap_or_default();
-    let named = BTreeMap::from([("metadata.name".to_owned(), name)]);
-    let meets = |asked: &[NodeSelectorRequirement], is: Option<&BTreeMap<String, String>>| {
-        let asked: Option<Vec<Requirement>> = asked.iter().map(requirement).collect();
-        asked.is_some_and(|asked| Selector::All(asked).matches(&is))
-    };
-    meets(labels, node.metadata.labels.as_ref()) && meets(fields, Some(&named))
-}
-
-fn requirement(asked: &NodeSelectorRequirement) -> Option<Requirement> {
-    let operator = match asked.operator.as_str() {
-        "In" => Operator::In,
-        "NotIn" => Operator::NotIn,
-        "Exists" => Operator::Exists,
-        "DoesNotExist" => Operator::DoesNotExist,
-        "Gt" => Operator::GreaterThan,
-        "Lt" => Operator::LessThan,
-        _ => return None,
-    };
-    let values = asked.values.clone().unwrap_or_default();
-    Requirement::new(asked.key.as_str(), operator, values).ok()
-}
-
-fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let is_any_or = |wanted: &Option<String>, is: &str| {
-        wanted.as_deref().is_none_or(|wanted| wanted.is_empty() || wanted == is)
-    };
-    is_any_or(&toleration.effect, &taint.effect)
-        && is_any_or(&toleration.key, &taint.key)
-        && match toleration.operator.as_deref() {
-            None | Some("" | "Equal") => text(&toleration.value) == text(&taint.value),
-            Some(operator) => operator == "Exists",
-        }
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1 as core;
+use kubewright::placement::{NodeTerm, NodeTerms};
 
 use crate::change::Change;
 use crate::node::Node;
 use crate::plugin::{self, Filter, Plugin, Point, Prepared, Rejection, Score};
 use crate::pod::{Pod, Weighted};
-use crate::selector::{self, NO_LABELS, NodeTerm, NodeTerms};
+use crate::selector::{self, NO_LABELS};
 use crate::snapshot::Snapshot;
 
 const REASON: &str = "node(s) didn't match Pod's node affinity/selector";

@@ -1,8 +1,9 @@
 //! Nodes that are cordoned take no pods but those that bear it.
 
 use k8s_openapi::api::core::v1 as core;
+use kubewright::placement::tolerates;
 
-use super::taint_toleration::{NO_SCHEDULE, tolerates};
+use super::taint_toleration::NO_SCHEDULE;
 use crate::change::Change;
 use crate::node::Node;
 use crate::plugin::{Filter, Plugin, Point, Prepared, Rejection};

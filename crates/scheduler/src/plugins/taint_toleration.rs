@@ -1,6 +1,7 @@
 //! Nodes keep pods away by taints, which pods may tolerate.
 
 use k8s_openapi::api::core::v1 as core;
+use kubewright::placement::tolerates;
 
 use crate::change::Change;
 use crate::node::Node;
@@ -101,18 +102,4 @@ pub(super) fn are_tolerated(tolerations: &[core::Toleration], taints: &[core::Ta
     let mut hard =
         taints.iter().filter(|taint| matches!(taint.effect.as_str(), NO_SCHEDULE | NO_EXECUTE));
     hard.all(|taint| tolerations.iter().any(|toleration| tolerates(toleration, taint)))
-}
-
-pub(super) fn tolerates(toleration: &core::Toleration, taint: &core::Taint) -> bool {
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let is_any_or = |wanted: &Option<String>, is: &str| {
-        wanted.as_deref().is_none_or(|wanted| wanted.is_empty() || wanted == is)
-    };
-    if !is_any_or(&toleration.effect, &taint.effect) || !is_any_or(&toleration.key, &taint.key) {
-        return false;
-    }
-    match toleration.operator.as_deref() {
-        None | Some("" | "Equal") => text(&toleration.value) == text(&taint.value),
-        Some(operator) => operator == "Exists",
-    }
 }

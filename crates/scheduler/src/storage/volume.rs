@@ -1,11 +1,12 @@
 //! What a volume is good for.
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use kubewright::placement::NodeTerms;
 use kubewright_apimachinery::selector::label::Selector;
 
 use crate::node::Node;
 use crate::resources::amount;
-use crate::selector::{self, NO_LABELS, NodeTerms};
+use crate::selector::{self, NO_LABELS};
 
 const STORAGE: &str = "storage";
 const CLASS: &str = "volume.beta.kubernetes.io/storage-class";

@@ -88,8 +88,9 @@ async fn told(cluster: &Cluster, kind: &str) -> Vec<String> {
         .into_iter()
         .filter(|event| event.regarding.as_ref().and_then(|it| it.kind.as_deref()) == Some(kind))
         .collect();
-    about.sort_by_key(|event| event.event_time.as_ref().map(|time| time.0));
     let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    // Names end in the moment; times have no parts of seconds.
+    about.sort_by_key(|event| part(&event.metadata.name).rsplit('.').next().map(str::to_owned));
     about
         .iter()
         .map(|it| {
