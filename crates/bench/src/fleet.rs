@@ -77,7 +77,7 @@ async fn measure(arguments: &Arguments, scratch: &std::path::Path) -> Result<Tab
     let all = begun.elapsed();
     let used = site.processor_time()?.saturating_sub(used);
     let meanwhile = asking.stop().await?;
-    let bytes = site.resident_bytes()?;
+    let bytes = site.memory()?.resident;
 
     let rest = site.processor_time()?;
     let asking = Asking::start(&site.endpoint);

@@ -57,6 +57,11 @@ pub(crate) fn resident_bytes(pid: u32) -> Result<u64> {
     status_bytes(pid, "VmRSS:")
 }
 
+/// What of it is the process's own, and not a page of a file that the kernel may drop at any time.
+pub(crate) fn own_bytes(pid: u32) -> Result<u64> {
+    status_bytes(pid, "RssAnon:")
+}
+
 /// The most that it ever was.
 pub(crate) fn peak_bytes(pid: u32) -> Result<u64> {
     status_bytes(pid, "VmHWM:")

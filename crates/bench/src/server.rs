@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum};
 use tempfile::TempDir;
 
 use self::load::Speed;
-use self::site::{Parts, Site};
+use self::site::{Memory, Parts, Site};
 use crate::table::{Table, count, median, ratio};
 use crate::{machine, peer};
 
@@ -56,8 +56,8 @@ struct Figures {
     start: f64,
     /// With the data of an earlier run.
     restart: Option<f64>,
-    idle_bytes: f64,
-    full_bytes: f64,
+    idle: Memory,
+    full: Memory,
     creates: Speed,
     applies: Speed,
     patches: Speed,
@@ -146,10 +146,10 @@ async fn measure(site: &Site, duration: Duration) -> Result<Figures> {
     let mut figures = Figures::default();
     // What runs only after a start is no part of being idle.
     tokio::time::sleep(Duration::from_secs(2)).await;
-    figures.idle_bytes = site.resident_bytes()?;
+    figures.idle = site.memory()?;
     load::prepare(site).await?;
     figures.creates = load::creates(site).await?;
-    figures.full_bytes = site.resident_bytes()?;
+    figures.full = site.memory()?;
     figures.reads = load::reads(site, duration).await?;
     figures.list = load::list(site, false).await?.as_secs_f64();
     figures.list_by_label = load::list(site, true).await?.as_secs_f64();
@@ -257,11 +257,13 @@ fn rows() -> Vec<Row> {
     let deleted = count(load::DELETED as f64);
     vec![
         row("process start to ready, nothing there", |f| f.start, milliseconds, false, "≤ 25 ms"),
-        row("idle memory", |f| f.idle_bytes, megabytes, false, "≥ 10×"),
+        row("idle memory", |f| f.idle.own, megabytes, false, "≥ 10×"),
+        row("with pages of the program", |f| f.idle.resident, megabytes, false, ""),
         Row {
             what: format!("memory with {objects} objects of 1 KB"),
-            ..row("", |f| f.full_bytes, megabytes, false, "≥ 10×")
+            ..row("", |f| f.full.own, megabytes, false, "≥ 10×")
         },
+        row("with pages of the program", |f| f.full.resident, megabytes, false, ""),
         row("durable creates, 32 clients, /s", |f| f.creates.per_second, count, true, "≥ 10×"),
         row("CPU per create", |f| f.creates.processor, microseconds, false, ""),
         row("server-side applies, /s", |f| f.applies.per_second, count, true, "≥ 8×"),

@@ -26,6 +26,14 @@ pub(crate) struct Site {
 /// Ends when dropped.
 struct Process(Child);
 
+/// In bytes, of all processes of a site.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Memory {
+    pub(crate) resident: f64,
+    /// Without pages of programs and other files.
+    pub(crate) own: f64,
+}
+
 /// What runs beside the API of a server of ours.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Parts {
@@ -134,12 +142,14 @@ impl Site {
     }
 
     /// The memory of all its processes.
-    pub(crate) fn resident_bytes(&self) -> Result<f64> {
-        let mut bytes = machine::resident_bytes(self.server.0.id())?;
-        if let Some(etcd) = &self.etcd {
-            bytes += machine::resident_bytes(etcd.pid())?;
+    pub(crate) fn memory(&self) -> Result<Memory> {
+        let mut memory = Memory::default();
+        let etcd = self.etcd.as_ref().map(Etcd::pid);
+        for pid in etcd.into_iter().chain([self.server.0.id()]) {
+            memory.resident += machine::resident_bytes(pid)? as f64;
+            memory.own += machine::own_bytes(pid)? as f64;
         }
-        Ok(bytes as f64)
+        Ok(memory)
     }
 
     /// The processor time that all its processes have used.
