@@ -3,6 +3,9 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// The changes of an object, as merge patches.
@@ -23,6 +26,26 @@ impl Difference {
         let object = (!patch.is_empty()).then_some(Value::Object(patch));
         Difference { object, status }
     }
+}
+
+/// Of two texts of an object the fields that are not the same, and the metadata, which a patch
+/// [holds to](hold_to).
+pub(crate) fn to_compare(before: &[u8], after: &[u8]) -> Result<(Value, Value), serde_json::Error> {
+    let before: Fields<'_> = serde_json::from_slice(before)?;
+    let after: Fields<'_> = serde_json::from_slice(after)?;
+    Ok((unlike(&before, &after)?, unlike(&after, &before)?))
+}
+
+/// What an object has, as text.
+type Fields<'a> = BTreeMap<String, &'a RawValue>;
+
+fn unlike(fields: &Fields<'_>, others: &Fields<'_>) -> Result<Value, serde_json::Error> {
+    let is_same = |name: &str, text: &RawValue| {
+        others.get(name).is_some_and(|other| other.get() == text.get())
+    };
+    let unlike = fields.iter().filter(|(name, text)| *name == "metadata" || !is_same(name, text));
+    let read = unlike.map(|(name, text)| Ok((name.clone(), serde_json::from_str(text.get())?)));
+    read.collect::<Result<Map<String, Value>, _>>().map(Value::Object)
 }
 
 /// Lets a patch hold only for the object that was read, and if it changes lists, only for the

@@ -57,7 +57,11 @@ pub(crate) async fn apply(client: &Client, object: &Value, force: bool) -> Resul
     let api = api(client, object).await?.with_context(|| format!("find out what {name} is"))?;
     let params = PatchParams { force, ..PatchParams::apply(MANAGER) };
     let applied = api.patch(name, &params, &Patch::Apply(object)).await;
-    applied.with_context(|| format!("apply {}", title(object)))?;
+    let next_step = match &applied {
+        Err(Error::Api(status)) if status.code == 409 => " (take the fields over by `--force`)",
+        _ => "",
+    };
+    applied.with_context(|| format!("apply {}{next_step}", title(object)))?;
     if object["kind"] == DEFINITION {
         await_served(client, name).await?;
     }

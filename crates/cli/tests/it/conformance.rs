@@ -53,10 +53,11 @@ async fn check(home: &Path, args: &[&str], scenarios: Vec<Scenario>) {
     let kubeconfig = home.join("config");
     let mut all = vec!["--port", "0", "--kubeconfig", kubeconfig.to_str().expect("text")];
     all.extend(args);
-    let (_program, _) = server::up(home, "judged", &all);
+    let (mut program, _) = server::up(home, "judged", &all);
     let endpoint = Endpoint::from_file(&kubeconfig).await.expect("a kubeconfig");
     let expected = judge::expected_failures("kubewright").expect("a list");
     let verdict = judge::run_these(&endpoint, scenarios, None, &expected, MANNER).await;
     let verdict = verdict.expect("a verdict");
+    program.stop();
     assert!(verdict.is_pass(), "{verdict}");
 }

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::client::Access;
@@ -43,6 +44,13 @@ impl Program {
     pub(crate) fn kill(&mut self) {
         // It may have ended by itself.
         let _ = self.0.kill();
+        self.0.wait().expect("wait for the program");
+    }
+
+    /// Has it end by itself, and so with all that it has started.
+    pub(crate) fn stop(&mut self) {
+        // It may have ended by itself.
+        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
         self.0.wait().expect("wait for the program");
     }
 

@@ -4,7 +4,7 @@ use kube::Client;
 use serde_json::Value;
 
 use super::{Kind, Site};
-use crate::difference::{Difference, hold_to};
+use crate::difference::{self, Difference, hold_to};
 use crate::endpoint::Endpoint;
 use crate::key::ObjectKey;
 
@@ -30,6 +30,19 @@ enum Part {
 }
 
 impl Site {
+    /// What must be known of an object of the controller's own kind, before and after, to write it.
+    /// Most of it is the same, and is left as text.
+    pub(crate) fn to_compare(
+        &self,
+        before: &[u8],
+        after: &[u8],
+    ) -> Result<(Value, Value), serde_json::Error> {
+        match self.write {
+            Write::Difference => difference::to_compare(before, after),
+            Write::Whole => Ok((serde_json::from_slice(before)?, serde_json::from_slice(after)?)),
+        }
+    }
+
     /// Writes an object of the controller's own kind.
     pub(crate) async fn write<K: Kind>(
         &self,

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::Value;
 use tracing::{debug, warn};
 
 use super::Reconciler;
@@ -18,6 +17,13 @@ pub(super) struct Round<K, R> {
     pub(super) finalizer: Option<Arc<str>>,
     pub(super) until_gone: bool,
     pub(super) primary: Informer<K>,
+}
+
+/// What has become of a write.
+struct Written<K> {
+    object: K,
+    /// The text of what was to become of it.
+    wanted: Vec<u8>,
 }
 
 /// Why what a reconcile changed was not written.
@@ -51,7 +57,7 @@ impl<K: Kind + Clone, R: Reconciler<K>> Round<K, R> {
             finalizers.push(finalizer.to_owned());
             match self.write(request, &before, &object).await {
                 Ok(Some(written)) => {
-                    object = written;
+                    object = written.object;
                     // As it would be in the cache.
                     self.primary.project(&mut object);
                 }
@@ -86,14 +92,18 @@ impl<K: Kind + Clone, R: Reconciler<K>> Round<K, R> {
         before: &[u8],
         after: &K,
     ) -> Result<Action, Error> {
-        let written = self.write(request, before, after).await;
-        if let Ok(Some(written)) = &written
-            && self.is_as_wanted(written, after)?
-        {
-            // It is wholly as this reconcile wants it, so there is no reason to look again; nor to
-            // do so before its time if it has failed.
-            request.wrote(written.meta().resource_version.as_deref().unwrap_or_default());
-        }
+        let written = match self.write(request, before, after).await {
+            Ok(Some(written)) => {
+                let version = written.object.meta().resource_version.clone().unwrap_or_default();
+                if self.is_as_wanted(written, after)? {
+                    // It is wholly as this reconcile wants it, so there is no reason to look again;
+                    // nor to do so before its time if it has failed.
+                    request.wrote(&version);
+                }
+                Ok(())
+            }
+            written => written.map(drop),
+        };
         match (ended, written) {
             (Ok(action), Ok(_)) => Ok(action),
             (Ok(_), Err(unwritten)) => unwritten.action(),
@@ -112,14 +122,13 @@ impl<K: Kind + Clone, R: Reconciler<K>> Round<K, R> {
         request: &Request<K>,
         before: &[u8],
         after: &K,
-    ) -> Result<Option<K>, Unwritten> {
+    ) -> Result<Option<Written<K>>, Unwritten> {
         let key = ObjectKey::of(after.meta());
-        let after = serde_json::to_vec(after)?;
-        if after == before {
+        let wanted = serde_json::to_vec(after)?;
+        if wanted == before {
             return Ok(None);
         }
-        let before: Value = serde_json::from_slice(before)?;
-        let after: Value = serde_json::from_slice(&after)?;
+        let (before, after) = self.site.to_compare(before, &wanted)?;
         let client = request.work().map_or(&self.site.client, |work| work.client());
         let written = self.site.write(client, &key, &before, after).await;
         let written: Option<K> = written.map_err(|unsent| match unsent {
@@ -134,22 +143,22 @@ impl<K: Kind + Clone, R: Reconciler<K>> Round<K, R> {
             // Reconciles may read the kind in a wider scope.
             self.site.informers.expect::<K>(written.meta());
         }
-        Ok(written)
+        Ok(written.map(|object| Written { object, wanted }))
     }
 }
 
 impl<K: Kind + Clone, R> Round<K, R> {
     /// Whether an object was written as it was wanted, but for what the server notes about its
     /// versions, and what nobody reads.
-    fn is_as_wanted(&self, written: &K, wanted: &K) -> Result<bool, serde_json::Error> {
-        let mut written = written.clone();
+    fn is_as_wanted(&self, written: Written<K>, wanted: &K) -> Result<bool, serde_json::Error> {
+        let Written { object: mut written, wanted: text } = written;
         self.primary.project(&mut written);
         let (notes, known) = (written.meta_mut(), wanted.meta());
         notes.generation = known.generation;
         notes.managed_fields.clone_from(&known.managed_fields);
         notes.resource_version.clone_from(&known.resource_version);
         // Most are the same to the letter; trees also are when maps have an order of their own.
-        Ok(serde_json::to_vec(&written)? == serde_json::to_vec(wanted)?
+        Ok(serde_json::to_vec(&written)? == text
             || serde_json::to_value(&written)? == serde_json::to_value(wanted)?)
     }
 }

@@ -1,9 +1,13 @@
 use serde_json::{Value, json};
 
-use super::{Difference, hold_to};
+use super::{Difference, hold_to, to_compare};
 
 fn check(before: Value, after: Value, object: Option<Value>, status: Option<Value>) {
-    assert_eq!(Difference::new(&before, &after), Difference { object, status });
+    let expected = Difference { object, status };
+    assert_eq!(Difference::new(&before, &after), expected);
+    let [before, after] = [before, after].map(|object| object.to_string().into_bytes());
+    let (before, after) = to_compare(&before, &after).expect("they are objects");
+    assert_eq!(Difference::new(&before, &after), expected);
 }
 
 #[test]

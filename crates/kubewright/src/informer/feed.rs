@@ -208,7 +208,7 @@ async fn list<K: Object>(
             text => text?,
         };
         let page: Page<'_> = serde_json::from_str(&text).map_err(Error::SerdeError)?;
-        let arrivals = page.items.iter().filter_map(|item| opener.take(item.get()).ok());
+        let arrivals = page.items.iter().filter_map(|item| opener.take(item.get(), false).ok());
         objects.extend(arrivals.map(|Arrival { key, kept, .. }| (key, kept)));
         if page.metadata.next.is_empty() {
             return Ok((objects, page.metadata.resource_version));
@@ -297,12 +297,12 @@ async fn watch<K: Object>(
             }
             (_, Some(all)) => {
                 // Only the last version counts, which the bookmark has.
-                match sink.opener().take(object) {
+                match sink.opener().take(object, false) {
                     Ok(Arrival { key, kept, .. }) => all.push((key, kept)),
                     Err(Misfit { key, .. }) => all.retain(|(known, _)| *known != key),
                 }
             }
-            (_, None) => match sink.opener().take(object) {
+            (_, None) => match sink.opener().take(object, sink.is_observed()) {
                 Ok(arrival) => {
                     *version = Some(arrival.version.clone());
                     sink.applied(arrival);

@@ -133,8 +133,8 @@ impl<K> Clone for Opener<K> {
 
 impl<K: Object> Opener<K> {
     /// Takes an object as it came. One that is not what its type says is told of and left out: the
-    /// others are still of use.
-    pub(super) fn take(&self, json: &str) -> Result<Arrival<K>, Misfit> {
+    /// others are still of use. If it `is_awaited`, somebody will look at once.
+    pub(super) fn take(&self, json: &str, is_awaited: bool) -> Result<Arrival<K>, Misfit> {
         if self.texts.is_none()
             && let Some(object) = self.read(json, self.project.as_ref())
         {
@@ -152,6 +152,11 @@ impl<K: Object> Opener<K> {
             None => without(json, metadata.managed_fields),
         };
         let short = texts.model.get_or_init(|| Model::new(&text)).shorten(&text).into();
+        if is_awaited {
+            let object = self.read(&text, self.project_of_texts());
+            let Some(object) = object else { return Err(Misfit { key, version }) };
+            texts.lately().add(&short, text.len(), &Arc::new(object));
+        }
         Ok(Arrival { key, version, kept: Kept::Text { short, bytes: text.len() } })
     }
 
@@ -164,13 +169,16 @@ impl<K: Object> Opener<K> {
                 if let Some(object) = texts.lately().find(short) {
                     return Some(object);
                 }
-                // What was taken away before is not there any more.
-                let project = self.project.as_ref().filter(|_| self.write.is_none());
-                let object = Arc::new(self.read(&self.text(short)?, project)?);
+                let object = Arc::new(self.read(&self.text(short)?, self.project_of_texts())?);
                 texts.lately().add(short, *bytes, &object);
                 Some(object)
             }
         }
+    }
+
+    /// What was taken away before a text was written is not there any more.
+    fn project_of_texts(&self) -> Option<&Project<K>> {
+        self.project.as_ref().filter(|_| self.write.is_none())
     }
 
     /// None before there was any text.

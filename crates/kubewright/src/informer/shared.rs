@@ -374,6 +374,11 @@ impl<K: Object> Sink<'_, K> {
         self.shared.kind()
     }
 
+    /// Whether somebody looks at what comes.
+    pub(super) fn is_observed(&self) -> bool {
+        !self.shared.observers().all.is_empty()
+    }
+
     /// Waits until somebody wants the feed to try again.
     pub(super) async fn woken(&self) {
         self.shared.wake[self.number].notified().await;

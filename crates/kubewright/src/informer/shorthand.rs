@@ -34,6 +34,16 @@ pub(super) struct Model {
     places: Box<[u32; PLACES]>,
     letters: OnceLock<Letters>,
     seen: Mutex<Seen>,
+    bench: Mutex<Workbench>,
+}
+
+/// What shortening takes, kept from one text to the next: it is much larger than a text.
+struct Workbench {
+    /// The model's text, and the one that is shortened.
+    all: Vec<u8>,
+    /// As the model's, but for those that were touched.
+    places: Box<[u32; PLACES]>,
+    touched: Vec<u16>,
 }
 
 /// The bytes of shorthands before there are letters.
@@ -47,10 +57,14 @@ impl Model {
         let text = &text.as_bytes()[..text.len().min(MODEL_MAX)];
         let mut places = Box::new([0; PLACES]);
         for at in 0..=text.len().saturating_sub(REPEATED_MIN) {
-            note(&mut places, text, at);
+            if let Some(hash) = hash(text, at) {
+                note(&mut places, hash, at);
+            }
         }
-        let seen = Seen { counts: Box::new([0; 256]), all: 0 };
-        Model { text: text.into(), places, letters: OnceLock::new(), seen: Mutex::new(seen) }
+        let seen = Mutex::new(Seen { counts: Box::new([0; 256]), all: 0 });
+        let bench =
+            Workbench { all: text.to_vec(), places: places.clone(), touched: Vec::new() }.into();
+        Model { text: text.into(), places, letters: OnceLock::new(), seen, bench }
     }
 
     pub(super) fn shorten(&self, text: &str) -> Vec<u8> {
@@ -101,12 +115,21 @@ impl Model {
     }
 
     fn pieces(&self, text: &str) -> Vec<u8> {
-        let all = [&self.text[..], text.as_bytes()].concat();
-        let mut places = self.places.clone();
+        // Nothing that holds it panics half-way.
+        let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
+        let Workbench { all, places, touched } = &mut *bench;
+        for hash in touched.drain(..) {
+            places[usize::from(hash)] = self.places[usize::from(hash)];
+        }
+        all.truncate(self.text.len());
+        all.extend_from_slice(text.as_bytes());
         let mut short = Vec::with_capacity(text.len() / 2);
         let (mut at, mut new) = (self.text.len(), self.text.len());
         while at + REPEATED_MIN <= all.len() {
-            let place = note(&mut places, &all, at);
+            let place = hash(all, at).and_then(|hash| {
+                touched.push(hash);
+                note(places, hash, at)
+            });
             let length = place.map_or(0, |place| common(&all[place..], &all[at..]));
             let Some(place) = place.filter(|_| length >= REPEATED_MIN) else {
                 at += 1;
@@ -150,12 +173,17 @@ impl Model {
     }
 }
 
-/// Remembers a place. Gives the last one that may begin alike.
-fn note(places: &mut [u32; PLACES], all: &[u8], at: usize) -> Option<usize> {
+/// Of what a place begins with.
+fn hash(all: &[u8], at: usize) -> Option<u16> {
     let begin = all[at..].first_chunk::<4>()?;
     let hash = u32::from_le_bytes(*begin).wrapping_mul(2_654_435_761) >> (32 - PLACES.ilog2());
+    Some(hash as u16)
+}
+
+/// Remembers a place. Gives the last one that may begin alike.
+fn note(places: &mut [u32; PLACES], hash: u16, at: usize) -> Option<usize> {
     // A text of four gigabytes is none that a server sends.
-    let before = std::mem::replace(&mut places[hash as usize], at as u32 + 1);
+    let before = std::mem::replace(&mut places[usize::from(hash)], at as u32 + 1);
     (before as usize).checked_sub(1)
 }
 

@@ -16,7 +16,7 @@ fn config_map_in(namespace: &str, name: &str, uid: &str, version: u32) -> Arriva
         "namespace": namespace, "name": name, "uid": uid, "resourceVersion": version.to_string(),
         "labels": {"owner": format!("of-{uid}")},
     }});
-    let taken = opener().take(&object.to_string());
+    let taken = opener().take(&object.to_string(), false);
     taken.unwrap_or_else(|_| panic!("not a ConfigMap: {object}"))
 }
 

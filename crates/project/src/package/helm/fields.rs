@@ -32,17 +32,27 @@ fn labels(node: &mut Node, package: &Package) {
 
 /// A definition that goes takes all objects of its kind with it, so it stays unless told otherwise.
 fn keep(node: &mut Node) {
-    let Some(metadata) = node.get("metadata") else { return };
-    let policy = json!({"helm.sh/resource-policy": "keep"});
-    match metadata.get("annotations") {
-        Some(annotations) => {
-            let keep = Node::Literal(json!("keep"));
-            annotations.set("helm.sh/resource-policy", Entry::when(".Values.crds.keep", keep));
+    const KEPT: &str = ".Values.crds.keep";
+    const POLICY: &str = "helm.sh/resource-policy";
+    let Some(fields) = node.get("metadata").and_then(Node::entries) else { return };
+    let policy = |condition| Entry { condition, node: Node::Literal(json!("keep")) };
+    let Some((_, annotations)) = fields.iter_mut().find(|(field, _)| field == "annotations") else {
+        let alone = Node::Map(vec![(POLICY.to_owned(), policy(None))]);
+        return fields.push(("annotations".to_owned(), Entry::when(KEPT, alone)));
+    };
+    let Entry { condition, node } = annotations;
+    let Some(others) = node.entries() else { return };
+    // What else there is may be there under a condition of its own.
+    if let Some(all) = condition.take() {
+        for (_, other) in others.iter_mut() {
+            other.condition = Some(match &other.condition {
+                Some(own) => format!("and ({all}) ({own})"),
+                None => all.clone(),
+            });
         }
-        None => {
-            metadata.set("annotations", Entry::when(".Values.crds.keep", Node::Literal(policy)));
-        }
+        *condition = Some(format!("or ({all}) {KEPT}"));
     }
+    others.push((POLICY.to_owned(), policy(Some(KEPT.to_owned()))));
 }
 
 /// The account has annotations by which clouds know it.
