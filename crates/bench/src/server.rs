@@ -258,12 +258,15 @@ fn rows() -> Vec<Row> {
     vec![
         row("process start to ready, nothing there", |f| f.start, milliseconds, false, "≤ 25 ms"),
         row("idle memory", |f| f.idle.own, megabytes, false, "≥ 10×"),
-        row("with pages of the program", |f| f.idle.resident, megabytes, false, ""),
+        row("idle memory, with pages of files", |f| f.idle.resident, megabytes, false, ""),
         Row {
             what: format!("memory with {objects} objects of 1 KB"),
             ..row("", |f| f.full.own, megabytes, false, "≥ 10×")
         },
-        row("with pages of the program", |f| f.full.resident, megabytes, false, ""),
+        Row {
+            what: format!("memory with {objects} objects, with pages of files"),
+            ..row("", |f| f.full.resident, megabytes, false, "")
+        },
         row("durable creates, 32 clients, /s", |f| f.creates.per_second, count, true, "≥ 10×"),
         row("CPU per create", |f| f.creates.processor, microseconds, false, ""),
         row("server-side applies, /s", |f| f.applies.per_second, count, true, "≥ 8×"),

@@ -95,7 +95,9 @@ impl Recorder {
 
     /// The same for a program that writes as kubelet and kube-controller-manager do: into the older
     /// API, where events have a count and tell when they were seen first and last, by which people
-    /// sort them. A program that is one of many says on which `host` it is.
+    /// sort them. It must be allowed to create and patch `events` of the core; the rights that an
+    /// [`Operator`](crate::Operator) renders are for the newer ones. A program that is one of many
+    /// says on which `host` it is.
     pub fn counting(
         client: Client,
         component: &str,
@@ -185,7 +187,7 @@ impl Scribe {
                 self.post(record, &stored(record, metadata, instance, now)).await?;
             }
             Form::Counts { host } => {
-                self.post(record, &counted(record, metadata, host.as_ref(), now)).await?;
+                self.post(record, &counted(record, metadata, host.as_deref(), now)).await?;
             }
         }
         self.journal.created(record, name, Instant::now());
@@ -212,11 +214,11 @@ impl Scribe {
         }
     }
 
-    async fn post<E: Written>(&self, record: &Record, event: &E) -> Result<(), Error> {
+    async fn post<E: AnyEvent>(&self, record: &Record, event: &E) -> Result<(), Error> {
         self.api::<E>(record).create(&PostParams::default(), event).await.map(drop)
     }
 
-    async fn patch<E: Written>(
+    async fn patch<E: AnyEvent>(
         &self,
         record: &Record,
         name: &str,
@@ -226,13 +228,13 @@ impl Scribe {
         api.patch(name, &params, &Patch::Merge(patch)).await.map(drop)
     }
 
-    fn api<E: Written>(&self, record: &Record) -> Api<E> {
+    fn api<E: AnyEvent>(&self, record: &Record) -> Api<E> {
         Api::namespaced(self.client.clone(), namespace(&record.regarding))
     }
 }
 
 /// Either of the two kinds of events.
-trait Written:
+trait AnyEvent:
     Resource<DynamicType = (), Scope = NamespaceResourceScope>
     + Clone
     + fmt::Debug
@@ -241,8 +243,8 @@ trait Written:
 {
 }
 
-impl Written for Stored {}
-impl Written for Counted {}
+impl AnyEvent for Stored {}
+impl AnyEvent for Counted {}
 
 fn stored(record: &Record, metadata: ObjectMeta, instance: &str, now: Timestamp) -> Stored {
     let Event { severity, reason, action, note } = &record.event;
@@ -261,12 +263,7 @@ fn stored(record: &Record, metadata: ObjectMeta, instance: &str, now: Timestamp)
 }
 
 /// Without an action, as client-go writes them.
-fn counted(
-    record: &Record,
-    metadata: ObjectMeta,
-    host: Option<&String>,
-    now: Timestamp,
-) -> Counted {
+fn counted(record: &Record, metadata: ObjectMeta, host: Option<&str>, now: Timestamp) -> Counted {
     let Event { severity, reason, action: _, note } = &record.event;
     let component = record.controller.to_string();
     Counted {
@@ -278,8 +275,8 @@ fn counted(
         message: Some(note.clone()),
         reason: Some(reason.clone()),
         reporting_component: Some(component.clone()),
-        reporting_instance: Some(host.cloned().unwrap_or_default()),
-        source: Some(EventSource { component: Some(component), host: host.cloned() }),
+        reporting_instance: Some(host.unwrap_or_default().to_owned()),
+        source: Some(EventSource { component: Some(component), host: host.map(str::to_owned) }),
         type_: Some(format!("{severity:?}")),
         ..Counted::default()
     }

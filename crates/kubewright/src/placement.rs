@@ -2,6 +2,9 @@
 //!
 //! Decides only. Schedulers, nodes and controllers of pods ask the same.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
@@ -30,14 +33,15 @@ pub fn selects(spec: &PodSpec, node: &Node) -> bool {
 
 /// Whether a pod with a toleration bears a taint.
 pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let [own, wanted] =
+        [&taint.value, &toleration.value].map(|it| it.as_deref().unwrap_or_default());
     let is_any_or = |wanted: &Option<String>, is: &str| {
         wanted.as_deref().is_none_or(|wanted| wanted.is_empty() || wanted == is)
     };
     is_any_or(&toleration.effect, &taint.effect)
         && is_any_or(&toleration.key, &taint.key)
         && match toleration.operator.as_deref() {
-            None | Some("" | "Equal") => text(&toleration.value) == text(&taint.value),
+            None | Some("" | "Equal") => own == wanted,
             Some(operator) => operator == "Exists",
         }
 }
@@ -65,6 +69,7 @@ impl NodeTerms {
         NodeTerms(selector.node_selector_terms.iter().map(NodeTerm::of).collect())
     }
 
+    /// Whether a node of this name with these labels will do.
     pub fn matches(&self, name: &str, labels: &BTreeMap<String, String>) -> bool {
         self.0.iter().any(|term| term.matches(name, labels))
     }
@@ -86,6 +91,7 @@ impl NodeTerm {
         }
     }
 
+    /// Whether all holds for a node of this name with these labels.
     pub fn matches(&self, name: &str, labels: &BTreeMap<String, String>) -> bool {
         self.labels.matches(labels)
             && self.names.iter().all(|names| (names.name == name) == names.is_wanted)

@@ -58,7 +58,9 @@ pub(crate) async fn apply(client: &Client, object: &Value, force: bool) -> Resul
     let params = PatchParams { force, ..PatchParams::apply(MANAGER) };
     let applied = api.patch(name, &params, &Patch::Apply(object)).await;
     let next_step = match &applied {
-        Err(Error::Api(status)) if status.code == 409 => " (take the fields over by `--force`)",
+        Err(Error::Api(status)) if status.code == 409 && !force => {
+            " (take the fields over by `--force`)"
+        }
         _ => "",
     };
     applied.with_context(|| format!("apply {}{next_step}", title(object)))?;

@@ -57,7 +57,7 @@ async fn check(home: &Path, args: &[&str], scenarios: Vec<Scenario>) {
     let endpoint = Endpoint::from_file(&kubeconfig).await.expect("a kubeconfig");
     let expected = judge::expected_failures("kubewright").expect("a list");
     let verdict = judge::run_these(&endpoint, scenarios, None, &expected, MANNER).await;
+    program.stop().await;
     let verdict = verdict.expect("a verdict");
-    program.stop();
     assert!(verdict.is_pass(), "{verdict}");
 }

@@ -47,11 +47,16 @@ impl Program {
         self.0.wait().expect("wait for the program");
     }
 
-    /// Has it end by itself, and so with all that it has started.
-    pub(crate) fn stop(&mut self) {
+    /// Asks it to end, so that it ends what it has started.
+    pub(crate) async fn stop(&mut self) {
         // It may have ended by itself.
         let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
-        self.0.wait().expect("wait for the program");
+        let ended = async {
+            while self.0.try_wait().expect("ask for the program").is_none() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, ended).await.expect("it ends in time");
     }
 
     /// Waits for a state that the program is to bring about.

@@ -132,8 +132,10 @@ impl<K> Clone for Opener<K> {
 }
 
 impl<K: Object> Opener<K> {
-    /// Takes an object as it came. One that is not what its type says is told of and left out: the
-    /// others are still of use. If it `is_awaited`, somebody will look at once.
+    /// Takes an object as it came. If it `is_awaited`, somebody will look at once.
+    ///
+    /// One that is not what its type says is told of and left out: the others are still of use. A
+    /// text that nobody awaits is not looked into.
     pub(super) fn take(&self, json: &str, is_awaited: bool) -> Result<Arrival<K>, Misfit> {
         if self.texts.is_none()
             && let Some(object) = self.read(json, self.project.as_ref())
@@ -151,10 +153,12 @@ impl<K: Object> Opener<K> {
             Some(text) => text.into(),
             None => without(json, metadata.managed_fields),
         };
+        let object = match is_awaited.then(|| self.read(&text, self.project_of_texts())) {
+            Some(None) => return Err(Misfit { key, version }),
+            object => object.flatten(),
+        };
         let short = texts.model.get_or_init(|| Model::new(&text)).shorten(&text).into();
-        if is_awaited {
-            let object = self.read(&text, self.project_of_texts());
-            let Some(object) = object else { return Err(Misfit { key, version }) };
+        if let Some(object) = object {
             texts.lately().add(&short, text.len(), &Arc::new(object));
         }
         Ok(Arrival { key, version, kept: Kept::Text { short, bytes: text.len() } })

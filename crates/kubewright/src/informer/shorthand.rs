@@ -41,7 +41,7 @@ pub(super) struct Model {
 struct Workbench {
     /// The model's text, and the one that is shortened.
     all: Vec<u8>,
-    /// As the model's, but for those that were touched.
+    /// As the model's, but for those that were touched, or any if that many were.
     places: Box<[u32; PLACES]>,
     touched: Vec<u16>,
 }
@@ -118,16 +118,24 @@ impl Model {
         // Nothing that holds it panics half-way.
         let mut bench = self.bench.lock().unwrap_or_else(PoisonError::into_inner);
         let Workbench { all, places, touched } = &mut *bench;
-        for hash in touched.drain(..) {
-            places[usize::from(hash)] = self.places[usize::from(hash)];
+        match touched.len() < PLACES {
+            true => {
+                let places_of_model = touched.iter().map(|hash| usize::from(*hash));
+                places_of_model.for_each(|hash| places[hash] = self.places[hash]);
+            }
+            false => places.copy_from_slice(&self.places[..]),
         }
+        touched.clear();
         all.truncate(self.text.len());
+        all.shrink_to(self.text.len() + MODEL_MAX);
         all.extend_from_slice(text.as_bytes());
         let mut short = Vec::with_capacity(text.len() / 2);
         let (mut at, mut new) = (self.text.len(), self.text.len());
         while at + REPEATED_MIN <= all.len() {
             let place = hash(all, at).and_then(|hash| {
-                touched.push(hash);
+                if touched.len() < PLACES {
+                    touched.push(hash);
+                }
                 note(places, hash, at)
             });
             let length = place.map_or(0, |place| common(&all[place..], &all[at..]));

@@ -34,6 +34,16 @@ fn what_is_like_the_first_takes_a_fraction_of_its_room() {
 }
 
 #[test]
+fn a_text_is_shortened_alike_whatever_was_shortened_before() {
+    let model = Model::new(&pet(1));
+    let long: String = (0..PLACES * 2).map(|number| format!("{number:x}")).collect();
+    for text in [pet(2), pet(3), long, pet(2), pet(4)] {
+        // Before any letters are known.
+        assert_eq!(model.pieces(&text), Model::new(&pet(1)).pieces(&text));
+    }
+}
+
+#[test]
 fn what_is_new_takes_less_room_once_it_is_known_what_is_frequent() {
     let digits = |_| ["0", "1", "2", "3", "4", "5", "6", "7"][random::below(8) as usize];
     let text = || -> String { (0..1_000).map(digits).collect() };

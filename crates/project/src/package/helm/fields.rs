@@ -3,6 +3,7 @@
 use kubewright::manifest::{Package, Part};
 use serde_json::json;
 
+use super::nested;
 use super::template::{Entry, Node};
 
 /// Puts in what values say about an object.
@@ -42,15 +43,16 @@ fn keep(node: &mut Node) {
     };
     let Entry { condition, node } = annotations;
     let Some(others) = node.entries() else { return };
+    others.retain(|(name, _)| name != POLICY);
     // What else there is may be there under a condition of its own.
     if let Some(all) = condition.take() {
         for (_, other) in others.iter_mut() {
             other.condition = Some(match &other.condition {
-                Some(own) => format!("and ({all}) ({own})"),
+                Some(own) => format!("and {} {}", nested(&all), nested(own)),
                 None => all.clone(),
             });
         }
-        *condition = Some(format!("or ({all}) {KEPT}"));
+        *condition = Some(format!("or {} {KEPT}", nested(&all)));
     }
     others.push((POLICY.to_owned(), policy(Some(KEPT.to_owned()))));
 }
