@@ -1,6 +1,8 @@
 //! The agent of one or many nodes: one watch on pods, a loop for each pod, a heartbeat for each
 //! node.
 
+mod resize;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -13,6 +15,7 @@ use kubewright::queue::{Outcome, Queue};
 use kubewright::{Cache, Clock, ObjectKey};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
@@ -21,6 +24,7 @@ use crate::metrics;
 use crate::node::{Machine, Profile};
 use crate::pod::Host;
 use crate::pod::admit::{Needs, Verdict, admit};
+use crate::pod::resize::{Allocation, Standing};
 use crate::pod::worker::{Seen, SharedLife, Surroundings, Worker, lock};
 use crate::runtime::Runtime;
 use crate::server::{self, Pods, Server};
@@ -82,7 +86,8 @@ pub async fn run(client: Client, cache: &Cache, mut config: Config, shutdown: Ca
             clock: config.clock.clone(),
             host: Host { address: config.machine.address },
         };
-        nodes.insert(name.clone(), Home { around, profile, pods: HashSet::new() });
+        let home = Home { around, profile, pods: HashSet::new(), resizing: HashSet::new() };
+        nodes.insert(name.clone(), home);
     }
     let state = server::State {
         pods: Arc::clone(&lives),
@@ -106,6 +111,7 @@ pub async fn run(client: Client, cache: &Cache, mut config: Config, shutdown: Ca
         pods: HashMap::new(),
         lives,
         workers: JoinSet::new(),
+        is_complete: false,
         shutdown: stop.clone(),
     };
     dispatch.run().await;
@@ -145,6 +151,8 @@ struct Dispatch {
     /// For those who ask about pods.
     lives: Pods,
     workers: JoinSet<()>,
+    /// All pods are known that were there when the agent began.
+    is_complete: bool,
     shutdown: CancellationToken,
 }
 
@@ -153,12 +161,20 @@ struct Home {
     around: Surroundings,
     profile: Arc<Profile>,
     pods: HashSet<ObjectKey>,
+    /// Those that want other resources than they are allocated.
+    resizing: HashSet<ObjectKey>,
 }
 
 /// A pod that has a worker.
 struct Entry {
     uid: Option<String>,
     node: String,
+    /// As the API has it.
+    pod: Arc<Pod>,
+    allocation: Allocation,
+    standing: Standing,
+    /// Its containers have no more than is allocated to them.
+    is_settled: bool,
     needs: Needs,
     tell: watch::Sender<Seen>,
 }
@@ -173,6 +189,9 @@ impl Dispatch {
         });
         let shutdown = self.shutdown.clone();
         shutdown.run_until_cancelled(self.sweep()).await;
+        self.begin();
+        let mut retry = tokio::time::interval(resize::RETRY);
+        retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
@@ -188,6 +207,7 @@ impl Dispatch {
                     self.hand(work.key(), pod);
                     work.finish(Outcome::Done);
                 }
+                _ = retry.tick(), if self.has_pending() => self.retry_all(),
             }
         }
         drop(subscription);
@@ -208,23 +228,25 @@ impl Dispatch {
         }
     }
 
+    /// Takes up the pods that are there, those that run first: what they have is not free for others.
+    fn begin(&mut self) {
+        let mut pods = self.informer.list().unwrap_or_default();
+        pods.sort_by_key(|pod| is_new(pod));
+        for pod in pods {
+            self.hand(&ObjectKey::of(&pod.metadata), Some(pod));
+        }
+        self.is_complete = true;
+        self.retry_all();
+    }
+
     fn hand(&mut self, key: &ObjectKey, pod: Option<Arc<Pod>>) {
-        if let Some(known) = self.pods.get_mut(key) {
+        if let Some(known) = self.pods.get(key) {
             let uid = pod.as_ref().and_then(|pod| pod.metadata.uid.as_ref());
-            if let (Some(pod), true) = (&pod, known.uid.as_ref() == uid) {
-                if known.tell.borrow().pod.metadata.generation != pod.metadata.generation {
-                    known.needs = Needs::of(pod);
-                }
-                known.tell.send_replace(Seen { pod: Arc::clone(pod), is_gone: false });
-                return;
+            match pod {
+                Some(pod) if known.uid.as_ref() == uid => return self.update(key, pod),
+                // It is gone; there may be another of that name.
+                _ => self.lose(key),
             }
-            // It is gone; there may be another of that name.
-            known.tell.send_modify(|seen| seen.is_gone = true);
-            if let Some(home) = self.nodes.get_mut(&known.node) {
-                home.pods.remove(key);
-            }
-            self.pods.remove(key);
-            self.lives().remove(key);
         }
         let Some(pod) = pod else { return };
         let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
@@ -232,26 +254,81 @@ impl Dispatch {
         let needs = Needs::of(&pod);
         let verdict = self.admit(&node, &pod, &needs);
         let uid = pod.metadata.uid.clone();
-        let (tell, seen) = watch::channel(Seen { pod, is_gone: false });
+        let (allocation, standing) = match is_new(&pod) {
+            true => (Allocation::wanted(&pod), Standing::default()),
+            false => (Allocation::recalled(&pod), Standing::recalled(&pod, self.clock.now())),
+        };
+        let seen = Seen { pod: Arc::clone(&pod), standing: standing.clone(), is_gone: false };
+        let (tell, seen) = watch::channel(seen);
+        let is_settled = true;
+        let mut entry = Entry { uid, node, pod, allocation, standing, is_settled, needs, tell };
+        entry.count();
+        entry.tell();
         let (worker, life) = Worker::new(around, seen, verdict);
         self.workers.spawn(worker.run(self.shutdown.clone()));
-        if let Some(home) = self.nodes.get_mut(&node) {
+        if let Some(home) = self.nodes.get_mut(&entry.node) {
             home.pods.insert(key.clone());
         }
-        self.pods.insert(key.clone(), Entry { uid, node, needs, tell });
+        self.pods.insert(key.clone(), entry);
         self.lives().insert(key.clone(), life);
+        self.consider(key);
+    }
+
+    /// A pod that has a worker is not as it was.
+    fn update(&mut self, key: &ObjectKey, pod: Arc<Pod>) {
+        let Some(known) = self.pods.get_mut(key) else { return };
+        let before = std::mem::replace(&mut known.pod, pod);
+        let is_other = before.metadata.generation != known.pod.metadata.generation;
+        let is_settled = known.allocation.is_given(known.pod.status.as_ref());
+        let mut has_room = is_over(&known.pod) && !is_over(&before);
+        if is_other || !known.is_settled || !is_settled {
+            let needs = known.needs.clone();
+            known.count();
+            has_room |= known.needs.is_less(&needs);
+        }
+        let node = known.node.clone();
+        if is_other && !Allocation::wanted(&before).is_wanted(&known.pod) {
+            self.consider(key);
+        }
+        if let Some(known) = self.pods.get(key) {
+            known.tell();
+        }
+        if has_room {
+            self.retry(&node);
+        }
+    }
+
+    fn lose(&mut self, key: &ObjectKey) {
+        let Some(known) = self.pods.remove(key) else { return };
+        known.tell.send_modify(|seen| seen.is_gone = true);
+        if let Some(home) = self.nodes.get_mut(&known.node) {
+            home.pods.remove(key);
+            home.resizing.remove(key);
+        }
+        self.lives().remove(key);
+        self.retry(&known.node);
     }
 
     /// Whether a node takes a pod. One that was taken before is not asked about again.
     fn admit(&self, node: &str, pod: &Pod, needs: &Needs) -> Verdict {
-        let is_new = pod.status.as_ref().is_none_or(|status| status.start_time.is_none());
-        let Some(home) = self.nodes.get(node).filter(|_| is_new) else { return Verdict::Admitted };
-        let shown = self.shown.get(&ObjectKey::new(None, node)).ok().flatten();
+        let home = self.nodes.get(node).filter(|_| is_new(pod));
+        home.map_or(Verdict::Admitted, |home| self.judge(home, pod, needs, |_| true))
+    }
+
+    /// Whether a node has room for a pod beside these others.
+    fn judge(
+        &self,
+        home: &Home,
+        pod: &Pod,
+        needs: &Needs,
+        is_other: impl Fn(&ObjectKey) -> bool,
+    ) -> Verdict {
+        let shown = self.shown.get(&ObjectKey::new(None, &home.profile.name)).ok().flatten();
         let shown =
             shown.filter(|it| it.status.as_ref().is_some_and(|it| it.allocatable.is_some()));
         // Before it is registered, a node is what it will be registered as.
         let node = shown.unwrap_or_else(|| Arc::new(home.profile.node(self.clock.now())));
-        match admit(pod, needs, &self.neighbours(home, |_| true), &node) {
+        match admit(pod, needs, &self.neighbours(home, &is_other), &node) {
             // The cache may know by now that a pod has gone of which nobody has told us yet.
             Verdict::Refused(_) => {
                 let is_there = |key: &ObjectKey| {
@@ -259,6 +336,7 @@ impl Dispatch {
                     let known = self.pods.get(key);
                     found.zip(known).is_some_and(|(found, known)| found.metadata.uid == known.uid)
                 };
+                let is_there = |key: &ObjectKey| is_other(key) && is_there(key);
                 admit(pod, needs, &self.neighbours(home, is_there), &node)
             }
             verdict => verdict,
@@ -279,4 +357,14 @@ impl Dispatch {
         // Nothing that holds it panics half-way.
         self.lives.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether no node has taken a pod yet.
+fn is_new(pod: &Pod) -> bool {
+    pod.status.as_ref().is_none_or(|status| status.start_time.is_none())
+}
+
+fn is_over(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
 }

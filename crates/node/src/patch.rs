@@ -22,7 +22,7 @@ pub(crate) fn status(pod: &Pod, old: &PodStatus, new: &PodStatus) -> Value {
             continue;
         }
         let value = match name.as_str() {
-            "conditions" => conditions(value),
+            "conditions" => conditions(value, old.get(name)),
             // These would be merged by address, and old ones stay.
             "podIPs" | "hostIPs" => replaced(value),
             _ => value.clone(),
@@ -41,8 +41,8 @@ pub(crate) fn status(pod: &Pod, old: &PodStatus, new: &PodStatus) -> Value {
 const OURS: [&str; 4] = ["podIP", "podIPs", "reason", "message"];
 
 /// Conditions are merged by type, and what one does not mention stays as it was: so it mentions
-/// all.
-fn conditions(value: &Value) -> Value {
+/// all. Those that are there no more are taken away by name.
+fn conditions(value: &Value, old: Option<&Value>) -> Value {
     let mut conditions = value.clone();
     for condition in conditions.as_array_mut().into_iter().flatten() {
         if let Value::Object(condition) = condition {
@@ -50,6 +50,14 @@ fn conditions(value: &Value) -> Value {
                 condition.entry(name).or_insert(Value::Null);
             }
         }
+    }
+    let types = |list: &Value| -> Vec<Value> {
+        list.as_array().into_iter().flatten().map(|it| it["type"].clone()).collect()
+    };
+    let (kept, before) = (types(value), old.map(types).unwrap_or_default());
+    if let Value::Array(all) = &mut conditions {
+        let gone = before.into_iter().filter(|type_| !kept.contains(type_));
+        all.extend(gone.map(|type_| json!({"$patch": "delete", "type": type_})));
     }
     conditions
 }

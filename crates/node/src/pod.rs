@@ -1,7 +1,7 @@
 //! The life of a pod on its node, as a state machine.
 //!
 //! [`Life`] is what is known; [`plan`] says what to do about it, and when to look again; what became
-//! of the doing is told to `Life`. Before all, [`admit`] says whether it is taken. [`status`] is what the API is to show. All of that is pure: time
+//! of the doing is told to `Life`. Before all, [`admit`] says whether it is taken, and [`resize`] whose turn it is to have more. [`status`] is what the API is to show. All of that is pure: time
 //! is an argument. [`Worker`](worker::Worker) is the loop that does it.
 
 pub(crate) mod admit;
@@ -12,6 +12,7 @@ mod log;
 mod notice;
 mod plan;
 mod probing;
+pub(crate) mod resize;
 mod restart;
 mod status;
 #[cfg(test)]
@@ -19,5 +20,5 @@ mod tests;
 pub(crate) mod worker;
 
 pub(crate) use self::log::run_of;
-pub(crate) use self::notice::pause;
+pub(crate) use self::notice::{pause, reference};
 pub(crate) use self::status::{CONDITIONS, Host};

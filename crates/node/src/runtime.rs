@@ -35,7 +35,9 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, ContainerImage, HTTPGetAction, Pod, Probe};
+use k8s_openapi::api::core::v1::{
+    Container, ContainerImage, HTTPGetAction, Pod, Probe, ResourceRequirements,
+};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 
@@ -80,13 +82,14 @@ pub trait Runtime: Send + Sync + 'static {
     /// Asks a container to end, and ends it when `grace` is over.
     fn stop<'a>(&'a self, id: &'a Id, grace: Duration) -> BoxFuture<'a, Result<(), RuntimeError>>;
 
-    /// Gives a container that runs what its specification says by now that it may use. Who limits
-    /// nothing has nothing to do.
+    /// Gives a container that runs what its specification says by now that it may use, instead of
+    /// what it was given before. Who limits nothing has nothing to do.
     fn resize<'a>(
         &'a self,
         _id: &'a Id,
         _pod: &'a Pod,
         _container: &'a Container,
+        _before: &'a ResourceRequirements,
     ) -> BoxFuture<'a, Result<(), RuntimeError>> {
         Box::pin(std::future::ready(Ok(())))
     }

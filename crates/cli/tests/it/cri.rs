@@ -419,6 +419,45 @@ fn a_container_that_is_resized_has_other_limits() {
     let given = |pod: &Value| pod["status"]["containerStatuses"][0]["resources"].clone();
     let pod = site.until(&["pod", "grows"], |pod| given(pod)["limits"]["memory"] == "128Mi");
     assert_eq!(pod["status"]["containerStatuses"][0]["restartCount"], 0);
+    // Less than it uses is refused, and nobody is ended.
+    let less = more.replace("128Mi", "64Ki");
+    site.kubectl(&["patch", "pod", "grows", "--subresource", "resize", "--patch", &less]);
+    let progress = |pod: &Value| {
+        let all = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        all.into_iter().find(|it| it["type"] == "PodResizeInProgress").unwrap_or_default()
+    };
+    let pod = site.until(&["pod", "grows"], |pod| progress(pod)["reason"] == "Error");
+    let why = progress(&pod)["message"].as_str().unwrap_or_default().to_owned();
+    assert!(why.starts_with("cannot decrease memory limits: "), "{why}");
+    assert_eq!(given(&pod)["limits"]["memory"], "128Mi");
+    let enough = more.replace("128Mi", "96Mi");
+    site.kubectl(&["patch", "pod", "grows", "--subresource", "resize", "--patch", &enough]);
+    site.until_says("grows", limit, "100663296");
+    let pod = site.until(&["pod", "grows"], |pod| progress(pod).is_null());
+    assert_eq!(pod["status"]["containerStatuses"][0]["restartCount"], 0);
+    let events = site.events("grows");
+    assert!(events.iter().any(|it| it == "ResizeError"), "{events:?}");
+}
+
+#[test]
+fn a_container_is_started_anew_to_be_resized() {
+    let Some(site) = Site::new() else { return };
+    site.apply(
+        "{apiVersion: v1, kind: Pod, metadata: {name: renewed}, spec: {terminationGracePeriodSeconds: 0,
+           containers: [{name: c, image: 'busybox:1', command: [sleep, '100000'],
+             resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}],
+             resources: {limits: {memory: 64Mi}}}]}}",
+    );
+    site.until_ready("renewed");
+    let more = "{\"spec\": {\"containers\": [{\"name\": \"c\", \"resources\": \
+                {\"requests\": {\"memory\": \"128Mi\"}, \"limits\": {\"memory\": \"128Mi\"}}}]}}";
+    site.kubectl(&["patch", "pod", "renewed", "--subresource", "resize", "--patch", more]);
+    site.until(&["pod", "renewed"], |pod| {
+        let container = &pod["status"]["containerStatuses"][0];
+        container["restartCount"] == 1
+            && container["ready"] == true
+            && container["resources"]["limits"]["memory"] == "128Mi"
+    });
 }
 
 #[test]

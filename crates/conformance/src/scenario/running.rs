@@ -3,7 +3,7 @@
 //! For endpoints with at least one node that takes pods. Images and commands are such that any
 //! runtime can run them, and none needs to.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::{Context, expect, names, same, scenarios, text};
@@ -22,6 +22,7 @@ scenarios! { "running":
     init_containers_come_first_and_in_order [B1],
     a_pod_that_is_deleted_ends_before_it_goes [B1],
     what_a_container_says_can_be_read [B7],
+    a_resize_waits_for_room [B1],
 }
 
 fn template(app: &str, image: &str) -> Value {
@@ -368,4 +369,73 @@ async fn what_a_container_says_can_be_read(cx: Context) -> Result<()> {
     let wrong = cx.send(Request::get(cx.core("pods/web/log?container=other"))).await?;
     let wrong = expect(&wrong, 400)?;
     same("message", &wrong["message"], json!("container other is not valid for pod web"))
+}
+
+/// A node that takes pods, and how many thousandths of processors it has for them.
+async fn roomy_node(cx: &Context) -> Result<(String, u64)> {
+    let nodes = cx.get("/api/v1/nodes").await?;
+    let mut nodes = nodes["items"].as_array().into_iter().flatten();
+    let node = nodes.find(|node| node["spec"]["taints"].is_null()).context("a node")?;
+    let cpu = text(node, "/status/allocatable/cpu");
+    let milli = match cpu.strip_suffix('m') {
+        Some(milli) => milli.parse(),
+        None => cpu.parse().map(|cpus: u64| cpus * 1000),
+    };
+    Ok((text(node, "/metadata/name").to_owned(), milli.with_context(|| cpu.to_owned())?))
+}
+
+/// There is no room for a pod that wants to grow, until another has gone.
+async fn a_resize_waits_for_room(cx: Context) -> Result<()> {
+    cx.wait_for_account().await?;
+    let (node, milli) = roomy_node(&cx).await?;
+    let (little, most) = (format!("{}m", milli / 10), format!("{}m", milli * 6 / 10));
+    for (name, cpu) in [("stays", &most), ("grows", &little)] {
+        let mut pod = template(name, "busybox");
+        pod["apiVersion"] = json!("v1");
+        pod["kind"] = json!("Pod");
+        pod["metadata"]["name"] = json!(name);
+        pod["spec"]["nodeName"] = json!(node);
+        pod["spec"]["containers"][0]["resources"] = json!({ "requests": { "cpu": cpu } });
+        cx.create(&cx.core("pods"), &pod).await?;
+        cx.wait(&cx.core(&format!("pods/{name}")), is_ready).await?;
+    }
+    let path = cx.core("pods/grows");
+    let container = json!({ "name": "main", "resources": { "requests": { "cpu": most } } });
+    let patch = json!({ "spec": { "containers": [container] } });
+    let resize = cx.core("pods/grows/resize");
+    expect(&cx.send(Request::strategic_patch(&resize, &patch)).await?, 200)?;
+    let allocated =
+        |pod: &Value| text(pod, "/status/containerStatuses/0/allocatedResources/cpu").to_owned();
+    let given =
+        |pod: &Value| text(pod, "/status/containerStatuses/0/resources/requests/cpu").to_owned();
+    let waits = cx.wait(&path, |pod| conditions(pod).contains(&"PodResizePending")).await?;
+    let all = waits["status"]["conditions"].as_array().into_iter().flatten();
+    let pending =
+        all.into_iter().find(|it| it["type"] == "PodResizePending").context("it was there")?;
+    same("reason", &pending["reason"], json!("Deferred"))?;
+    same("generation", &pending["observedGeneration"], json!(2))?;
+    same("generation", &waits["status"]["observedGeneration"], json!(2))?;
+    let why =
+        format!("Node didn't have enough resource: cpu, requested: {}, used: ", milli * 6 / 10);
+    ensure!(text(pending, "/message").starts_with(&why), "{pending}");
+    ensure!((allocated(&waits), given(&waits)) == (little.clone(), little), "{waits}");
+    let gone = Request::delete(cx.core("pods/stays?gracePeriodSeconds=0"));
+    expect(&cx.send(gone).await?, 200)?;
+    let is_done = |pod: &Value| {
+        (allocated(pod), given(pod)) == (most.clone(), most.clone())
+            && !conditions(pod).iter().any(|it| it.starts_with("PodResize"))
+    };
+    let done = cx.wait(&path, is_done).await?;
+    same("restarts", &done["status"]["containerStatuses"][0]["restartCount"], json!(0))?;
+    let events = cx.core("events?fieldSelector=involvedObject.name%3Dgrows");
+    let reasons = ["ResizeDeferred", "ResizeStarted", "ResizeCompleted"];
+    let is_told = |list: &Value| {
+        let mut all = reasons.iter();
+        let has = |reason: &str| {
+            list["items"].as_array().into_iter().flatten().any(|it| it["reason"] == reason)
+        };
+        all.all(|reason| has(reason))
+    };
+    cx.wait(&events, is_told).await?;
+    Ok(())
 }

@@ -53,3 +53,18 @@ fn what_is_only_told_in_other_words_stays() {
     check(json!({"containerStatuses": [later]}), json!({}));
     check(json!({"qosClass": "BestEffort"}), json!({}));
 }
+
+#[test]
+fn a_condition_that_is_there_no_more_is_taken_away() {
+    let condition = |type_: &str| json!({"type": type_, "status": "True"});
+    let old = status(json!({"conditions": [condition("Ready"), condition("PodResizePending")]}));
+    let new = status(json!({"conditions": [condition("Ready")]}));
+    let patch = super::status(&Pod::default(), &old, &new);
+    assert_eq!(
+        patch["status"]["conditions"],
+        json!([
+            {"type": "Ready", "status": "True", "reason": null, "message": null},
+            {"$patch": "delete", "type": "PodResizePending"},
+        ])
+    );
+}

@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Container, Node, Pod, Taint};
 use kubewright::placement::{selects, tolerates};
 use kubewright_apimachinery::quantity::Quantity;
-use kubewright_apimachinery::resources::{self, CPU, EPHEMERAL_STORAGE, MEMORY};
+use kubewright_apimachinery::resources::pod::Side;
+use kubewright_apimachinery::resources::{self, Amounts, CPU, EPHEMERAL_STORAGE, MEMORY};
+use serde_json::Value;
 
 const PODS: &str = "pods";
 const ANY_ADDRESS: &str = "0.0.0.0";
@@ -70,10 +72,32 @@ pub(crate) fn misfit(pod: &Pod, node: &Node) -> Option<Rejection> {
 }
 
 impl Needs {
+    /// What a pod asks for.
     pub(crate) fn of(pod: &Pod) -> Self {
+        Needs::by(pod, |_, one| Side::Requests.of(one))
+    }
+
+    /// What a pod takes that is here: besides what it asks for, what its containers have until they
+    /// are given less.
+    pub(crate) fn held(pod: &Pod) -> Self {
+        Needs::by(pod, |tree, one| {
+            let status = &tree["status"];
+            let lists = [&status["initContainerStatuses"], &status["containerStatuses"]];
+            let mut known = lists.into_iter().filter_map(Value::as_array).flatten();
+            let known = known.find(|known| known["name"] == one["name"]);
+            let mut requests = Side::Requests.of(one);
+            for (name, amount) in known.map(|known| Side::Requests.of(known)).unwrap_or_default() {
+                if requests.get(&name).is_none_or(|own| *own < amount) {
+                    requests.insert(name, amount);
+                }
+            }
+            requests
+        })
+    }
+
+    fn by(pod: &Pod, one: impl Fn(&Value, &Value) -> Amounts) -> Self {
         let tree = serde_json::to_value(pod).unwrap_or_default();
-        let requests =
-            resources::pod::requests(&tree, |one| resources::pod::Side::Requests.of(one));
+        let requests = resources::pod::requests(&tree, |container| one(&tree, container));
         let requests = requests.into_iter().map(|(name, amount)| {
             let amount = units(&name, &amount);
             (name, amount)
@@ -95,7 +119,12 @@ impl Needs {
         Needs { requests: requests.collect(), ports: ports.collect() }
     }
 
-    fn request(&self, name: &str) -> i64 {
+    /// Whether it leaves more than another of what resizes are about.
+    pub(crate) fn is_less(&self, other: &Needs) -> bool {
+        [CPU, MEMORY].iter().any(|name| self.request(name) < other.request(name))
+    }
+
+    pub(super) fn request(&self, name: &str) -> i64 {
         self.requests.get(name).copied().unwrap_or_default()
     }
 }

@@ -13,6 +13,7 @@ use super::admit::Rejection;
 use super::backoff::{Backoff, later};
 use super::plan::Action;
 use super::probing::Probes;
+use super::resize::{Pending, Progress, Standing, is_same, needs_restart};
 use super::restart::{are_all_restarted, is_restarted};
 use crate::runtime::{
     Ended, Found, FoundContainer, Health, Id, PrepareError, ProbeKind, StartError, Started,
@@ -28,7 +29,7 @@ const REMOVED: &str = "The container is removed because RestartAllContainers in 
 /// A pod, as this node knows it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Life {
-    /// As it was last seen.
+    /// As it was last seen, with the resources that were allocated to it.
     pub(crate) pod: Arc<Pod>,
     pub(crate) sandbox: Sandbox,
     /// In the order of the specification: init containers, containers, ephemeral ones.
@@ -39,6 +40,12 @@ pub(crate) struct Life {
     /// When this node first saw it.
     pub(crate) since: Timestamp,
     preparations: Backoff,
+    /// The generation of the last resize that there was room for.
+    allocated: Option<i64>,
+    /// A resize that there is no room for.
+    pub(crate) pending: Option<Pending>,
+    /// A resize that there is room for, until it is done.
+    pub(crate) progress: Option<Progress>,
 }
 
 /// The place of a pod.
@@ -78,13 +85,22 @@ pub(crate) struct Member {
     pub(crate) crashes: Backoff,
     failures: Backoff,
     /// Its process is to be replaced, whatever the restart policy says.
-    pub(crate) is_replaced: bool,
+    pub(crate) replacement: Option<Replacement>,
     /// It is to run as if it never had: how it ended before does not count.
     pub(crate) is_afresh: bool,
     /// What its newest run may use.
     pub(crate) given: Option<ResourceRequirements>,
     /// What it was last asked to be given.
     pub(crate) asked: Option<ResourceRequirements>,
+    /// When that was refused, if it was.
+    pub(crate) refused: Option<Timestamp>,
+}
+
+/// Why a process is replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Replacement {
+    Image,
+    Resize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,12 +200,16 @@ impl Life {
             rejection: None,
             since,
             preparations: Backoff::default(),
+            allocated: None,
+            pending: None,
+            progress: Progress::recalled(&status, now),
         };
         life.complete();
         for member in &mut life.containers {
             let known = statuses(&status).find(|known| known.name == member.spec.name);
             let found = found.containers.iter().find(|found| found.name == member.spec.name);
             member.recall(known, found);
+            member.restart_to_resize();
         }
         if matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")) {
             life.be_done(now);
@@ -221,6 +241,24 @@ impl Life {
     pub(crate) fn seen(&mut self, pod: Arc<Pod>) {
         self.pod = pod;
         self.complete();
+        for member in &mut self.containers {
+            member.restart_to_resize();
+        }
+    }
+
+    /// What the node has decided about its resizes.
+    pub(crate) fn stands(&mut self, standing: Standing, now: Timestamp) {
+        let Standing { allocated, pending } = standing;
+        if let Some(generation) = allocated.filter(|_| allocated != self.allocated) {
+            self.progress = Some(Progress::begun(generation, now));
+        }
+        (self.allocated, self.pending) = (allocated, pending);
+    }
+
+    /// Whether something runs that was not given yet what was allocated to it.
+    pub(crate) fn is_resizing(&self) -> bool {
+        let mut all = self.containers.iter().filter(|member| member.role != Role::Ephemeral);
+        all.any(|member| member.up().is_some() && !member.is_given())
     }
 
     /// Takes up what the specification has and this does not: at first everything, later ephemeral
@@ -242,9 +280,10 @@ impl Life {
             match self.containers.iter_mut().find(|known| known.spec.name == container.name) {
                 Some(known) => {
                     // Other changes do not need another process.
-                    known.is_replaced |= known.spec.image != container.image
-                        && !matches!(known.now, Now::Idle)
-                        && role != Role::Init;
+                    let is_other = known.spec.image != container.image;
+                    if is_other && known.now != Now::Idle && role != Role::Init {
+                        known.replacement = Some(Replacement::Image);
+                    }
                     known.spec = Arc::new(container);
                 }
                 None => self.containers.push(Member::new(role, container)),
@@ -298,6 +337,7 @@ impl Life {
                 self.sandbox = Sandbox::Preparing;
             }
             Action::Renew => self.renew(now),
+            Action::Settle => self.progress = None,
             Action::Release => {
                 self.sandbox = Sandbox::Releasing(self.addresses().to_vec());
             }
@@ -339,6 +379,7 @@ impl Life {
             Action::Resize { container } => {
                 if let Some(member) = self.member_mut(container) {
                     member.asked.clone_from(&member.spec.resources);
+                    member.refused = None;
                 }
             }
             Action::Probe { container, kind } => {
@@ -422,7 +463,7 @@ impl Life {
                 let probes = Probes::new(&member.spec, started.at);
                 member.starts += 1;
                 member.trouble = None;
-                member.is_replaced = false;
+                member.replacement = None;
                 member.failures = Backoff::default();
                 let running = Running { started, probes, has_failed_hook: false, stopping: None };
                 member.now = match post_start(&member.spec) {
@@ -484,6 +525,23 @@ impl Life {
         }
     }
 
+    /// A container was not given other resources, and is asked again later. Gives the generation
+    /// of the resize if that is news.
+    pub(crate) fn not_resized(
+        &mut self,
+        container: &str,
+        id: &Id,
+        why: &str,
+        now: Timestamp,
+    ) -> Option<i64> {
+        let generation = self.pod.metadata.generation.unwrap_or_default();
+        let member = self.member_mut(container)?;
+        member.up().filter(|running| running.started.id == *id)?;
+        member.refused = Some(now);
+        let progress = self.progress.get_or_insert_with(|| Progress::begun(generation, now));
+        progress.fail(why, now).then_some(progress.generation)
+    }
+
     /// A container could not be asked to end, and is asked again.
     pub(crate) fn not_stopped(&mut self, container: &str, id: &Id) {
         if let Some(Now::Running(running)) = self.member_mut(container).map(|it| &mut it.now)
@@ -539,10 +597,24 @@ impl Member {
             trouble: None,
             crashes: Backoff::default(),
             failures: Backoff::default(),
-            is_replaced: false,
+            replacement: None,
             is_afresh: false,
             given: None,
             asked: None,
+            refused: None,
+        }
+    }
+
+    /// Whether it has the resources that were allocated to it.
+    fn is_given(&self) -> bool {
+        is_same(self.given.as_ref(), self.spec.resources.as_ref())
+    }
+
+    /// Some resources are only given to a process that is started with them.
+    fn restart_to_resize(&mut self) {
+        let (before, after) = (self.given.as_ref(), self.spec.resources.as_ref());
+        if self.up().is_some() && needs_restart(&self.spec, before, after) {
+            self.replacement.get_or_insert(Replacement::Resize);
         }
     }
 
@@ -594,7 +666,7 @@ impl Member {
             (Some(trouble), _) if trouble.kind != TroubleKind::Crashed => {
                 self.failures.tried(trouble.at, now);
             }
-            (_, Some(exit)) if !self.is_replaced => {
+            (_, Some(exit)) if self.replacement.is_none() => {
                 self.crashes.tried(exit.ended.at, now);
             }
             _ => {}
@@ -607,6 +679,7 @@ impl Member {
     fn give(&mut self, resources: Option<ResourceRequirements>) {
         self.asked.clone_from(&resources);
         self.given = resources;
+        self.refused = None;
     }
 
     /// Until when another start must wait after one that failed, and how long in all.

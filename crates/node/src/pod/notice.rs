@@ -51,7 +51,8 @@ pub(crate) fn pause(pause: std::time::Duration) -> String {
     }
 }
 
-fn reference(pod: &Pod) -> ObjectReference {
+/// What tells of a pod refer to.
+pub(crate) fn reference(pod: &Pod) -> ObjectReference {
     ObjectReference {
         api_version: Some("v1".to_owned()),
         kind: Some("Pod".to_owned()),

@@ -9,8 +9,9 @@ use jiff::Timestamp;
 use kubewright::Event;
 
 use super::backoff::later;
-use super::life::{End, Life, Member, Now, Role, Sandbox, TroubleKind};
+use super::life::{End, Life, Member, Now, Replacement, Role, Sandbox, TroubleKind};
 use super::notice::{Notice, pause, pod_name};
+use super::resize;
 use super::restart::{is_init_restarted, is_restarted};
 use crate::runtime::ProbeKind;
 
@@ -18,6 +19,8 @@ use crate::runtime::ProbeKind;
 const GRACE: Duration = Duration::from_secs(30);
 /// How long a failure to get an image is shown as such, before it becomes a pause.
 const SHOWN: Duration = Duration::from_secs(1);
+/// How long a container that was refused other resources waits until it is asked for them again.
+const RESIZE_PAUSE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Plan {
@@ -56,6 +59,8 @@ pub(crate) enum Action {
     },
     /// Let all containers, which have ended, begin anew.
     Renew,
+    /// Take note that a resize is done.
+    Settle,
     /// From now on the pod is ending.
     End {
         why: End,
@@ -117,6 +122,11 @@ impl Plan {
     }
 
     fn run(&mut self, life: &Life, now: Timestamp) {
+        if let Some(progress) = life.progress.as_ref().filter(|_| !life.is_resizing()) {
+            let event = resize::completed(&life.pod, progress.generation);
+            self.notices.push(Notice::of_pod(event));
+            self.actions.push(Action::Settle);
+        }
         match &life.sandbox {
             Sandbox::Absent => self.actions.push(Action::Prepare),
             Sandbox::Failed(at) => match life.preparing_waits(*at, now) {
@@ -173,7 +183,7 @@ impl Plan {
             }
         }
         self.replace(life, now);
-        self.resize(life);
+        self.resize(life, now);
         let has_begun = life
             .of_role(Role::Main)
             .any(|it| it.has_started() && !it.is_afresh || it.now == Now::Starting);
@@ -188,7 +198,8 @@ impl Plan {
         let mut is_done = true;
         for member in life.of_role(Role::Main) {
             let is_over = member.last_exit().is_some_and(|exit| {
-                !member.is_replaced && !is_restarted(life.spec(), &member.spec, exit.ended.code)
+                let is_kept = member.replacement.is_none();
+                is_kept && !is_restarted(life.spec(), &member.spec, exit.ended.code)
             });
             is_done &= is_over;
             if member.now == Now::Idle && !is_over {
@@ -266,7 +277,7 @@ impl Plan {
             }
             return;
         }
-        let held = member.exit.as_ref().filter(|_| !member.is_replaced);
+        let held = member.exit.as_ref().filter(|_| member.replacement.is_none());
         match held.and_then(|exit| member.crashes.hold(exit.ended.at, now)) {
             None => self.start_alone(life, container),
             Some((length, until)) => {
@@ -300,19 +311,25 @@ impl Plan {
                 self.actions.push(Action::Stop { container, grace: grace(life), message });
                 continue;
             }
-            let (message, own_grace) = match failed {
-                Some(kind) => {
+            let (message, own_grace) = match (failed, member.replacement) {
+                (Some(kind), _) => {
                     let probe = kind.of(&member.spec);
                     let grace = probe.and_then(|probe| probe.termination_grace_period_seconds);
                     let kind = if kind == ProbeKind::Startup { "startup" } else { "liveness" };
                     (format!("Container {name} failed {kind} probe"), grace)
                 }
-                None if member.is_replaced => {
+                (None, Some(Replacement::Image)) => {
                     (format!("Container {name} definition changed"), None)
                 }
-                None => continue,
+                (None, Some(Replacement::Resize)) => {
+                    let message = Some(format!("Container {name} resize requires restart"));
+                    let (container, grace) = (name.clone(), grace(life));
+                    self.actions.push(Action::Stop { container, grace, message });
+                    continue;
+                }
+                (None, None) => continue,
             };
-            let is_again = member.is_replaced
+            let is_again = member.replacement.is_some()
                 || member.role == Role::Sidecar
                 || spec.restart_policy.as_deref() != Some("Never");
             let message = if is_again { format!("{message}, will be restarted") } else { message };
@@ -325,13 +342,19 @@ impl Plan {
         }
     }
 
-    /// Gives containers what their specification says by now that they may use. What was refused is
-    /// not asked for again.
-    fn resize(&mut self, life: &Life) {
+    /// Gives containers what was allocated to them by now. What was refused is asked for again after
+    /// a while.
+    fn resize(&mut self, life: &Life, now: Timestamp) {
         for member in &life.containers {
             let is_to_stay = member.running().is_some_and(|running| running.stopping.is_none());
-            if is_to_stay && !member.is_replaced && member.asked != member.spec.resources {
-                self.actions.push(Action::Resize { container: member.spec.name.clone() });
+            if !is_to_stay || member.replacement.is_some() {
+                continue;
+            }
+            let again = member.refused.map(|at| later(at, RESIZE_PAUSE));
+            match again.filter(|_| member.asked == member.spec.resources) {
+                Some(again) if now < again => self.wake_at(again),
+                None if member.asked == member.spec.resources => {}
+                _ => self.actions.push(Action::Resize { container: member.spec.name.clone() }),
             }
         }
     }

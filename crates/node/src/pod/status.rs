@@ -11,16 +11,19 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::admit::Rejection;
 use super::life::{End, Exit, Life, Member, Now, REJECTED, Role, Sandbox};
+use super::resize::{IN_PROGRESS, PENDING, Pending, Progress};
 use super::restart::{could_all_restart, is_init_restarted, is_restarted};
 
 /// The conditions that a node writes. Others are somebody else's.
-pub(crate) const CONDITIONS: [&str; 6] = [
+pub(crate) const CONDITIONS: [&str; 8] = [
     "PodReadyToStartContainers",
     "Initialized",
     "Ready",
     "ContainersReady",
     "PodScheduled",
     ALL_RESTARTING,
+    PENDING,
+    IN_PROGRESS,
 ];
 /// That all containers are ended to begin anew, of a pod in which that may happen.
 const ALL_RESTARTING: &str = "AllContainersRestarting";
@@ -66,6 +69,11 @@ pub(crate) fn status(life: &Life, host: &Host, old: &PodStatus, now: Timestamp) 
         foreign.filter(|condition| !CONDITIONS.contains(&condition.type_.as_str())).cloned();
     let mut conditions: Vec<PodCondition> = foreign.collect();
     let judged = judge(life, &status, &conditions);
+    // Of what is over nobody asks how large it is.
+    if life.is_active() {
+        conditions.extend(life.pending.as_ref().map(Pending::condition));
+        conditions.extend(life.progress.as_ref().map(Progress::condition));
+    }
     conditions.extend(judged.into_iter().map(|(type_, judgement)| {
         let old = old.conditions.iter().flatten().find(|condition| condition.type_ == type_);
         judgement.condition(type_, generation, old, now)

@@ -15,6 +15,7 @@ use super::admit::Rejection;
 use super::life::Life;
 use super::log::run_of;
 use super::plan::{Action, plan};
+use super::resize::{Pending, Standing};
 use super::status::{Host, container_status, status};
 use crate::runtime::{Ended, Found, Health, Id, ProbeKind, StartError, Started};
 
@@ -31,8 +32,9 @@ struct Story {
 /// `up a` means that a container has started, `exit a 1` that it ended, `no a pull` that it could
 /// not be started, `lost a` that there was no place to start it in, `done a hook` and `failed a hook` what became of its hook, `well a ready` and `ill a alive` what a probe found, `wait 10` that time passes,
 /// `delete 30` that somebody deleted the pod, `phase Failed` that somebody said so, `show` that we look at its status,
-/// `log a` and `previous a` that somebody asks for its log, `resize a 2` that it is to have other resources, `resized a`
-/// that it has them, and `given a` that we look at those.
+/// `log a` and `previous a` that somebody asks for its log, `resize a 2` that other resources were allocated to it, `resized a`
+/// that it has them, `no a resize` that it was refused them, `defer` that there is no room for a resize, and `given a` and
+/// `resizes` that we look at all that.
 fn check(spec: &str, story: &str, expected: &str) {
     let it = Story::play(spec, story);
     let expected: Vec<&str> =
@@ -94,8 +96,24 @@ impl Story {
                 let requests = BTreeMap::from([("cpu".to_owned(), Quantity(cpu.to_owned()))]);
                 let resources = container.expect("a container").resources.get_or_insert_default();
                 resources.requests = Some(requests);
+                let generation = pod.metadata.generation.get_or_insert_default();
+                *generation += 1;
+                let standing = Standing { allocated: Some(*generation), pending: None };
                 self.life.seen(Arc::new(pod));
+                self.life.stands(standing, self.now);
             }
+            ["defer"] => {
+                let why = Rejection { reason: "OutOfcpu".to_owned(), message: "full".to_owned() };
+                let pending = Pending::deferred(&why, 9, None, self.now);
+                let allocated = self.life.pod.metadata.generation.filter(|it| *it > 1);
+                self.life.stands(Standing { allocated, pending: Some(pending) }, self.now);
+            }
+            ["no", name, "resize"] => {
+                let id = id(self, name);
+                let news = self.life.not_resized(name, &id, "too small", self.now);
+                self.tell(&format!("news: {news:?}"));
+            }
+            ["resizes"] => self.show_resizes(),
             ["resized", name] => {
                 let given = self.life.member(name).expect("a container").spec.resources.clone();
                 let id = id(self, name);
@@ -192,6 +210,7 @@ impl Story {
             Action::End { why, .. } => self.tell(&format!("end: {why:?}")),
             Action::Delete => self.tell("delete"),
             Action::Renew => self.tell("all begin anew"),
+            Action::Settle => self.tell("resize is done"),
         }
     }
 
@@ -221,6 +240,21 @@ impl Story {
             }
         }
         self.tell(&line);
+    }
+
+    fn show_resizes(&mut self) {
+        let host = Host { address: Ipv4Addr::LOCALHOST.into() };
+        let status = status(&self.life, &host, &self.shown, self.now);
+        let all = status.conditions.iter().flatten();
+        let resizes = all.filter(|it| it.type_.starts_with("PodResize")).map(|it| {
+            let reason = it.reason.as_deref().unwrap_or("-");
+            let message = it.message.as_deref().unwrap_or("-");
+            let generation = it.observed_generation.unwrap_or_default();
+            format!("{} {reason} {message} of {generation}", it.type_)
+        });
+        let resizes: Vec<String> = resizes.collect();
+        let resizes = if resizes.is_empty() { "none".to_owned() } else { resizes.join("; ") };
+        self.tell(&format!("resizes: {resizes}"));
     }
 
     fn tell(&mut self, line: &str) {
@@ -681,10 +715,103 @@ fn a_container_shows_the_resources_that_it_was_given() {
          0 given a: 1
          0 resize a
          0 given a: 1
+         0 tell \"Pod resize completed: {\\\"containers\\\":[{\\\"name\\\":\\\"a\\\",\\\"resources\\\":{\\\"requests\\\":{\\\"cpu\\\":\\\"2\\\"}}}],\\\"generation\\\":2}\"
+         0 resize is done
          0 given a: 2
          0 resize a
+         0 tell \"Pod resize completed: {\\\"containers\\\":[{\\\"name\\\":\\\"a\\\",\\\"resources\\\":{\\\"requests\\\":{\\\"cpu\\\":\\\"3\\\"}}}],\\\"generation\\\":3}\"
+         0 resize is done
          0 start a
          0 given a: 3",
+    );
+}
+
+#[test]
+fn a_resize_is_in_progress_until_it_is_done() {
+    check(
+        "spec: {containers: [{name: a, resources: {requests: {cpu: '1'}}}]}",
+        "up a
+         resizes
+         defer
+         resizes
+         resize a 2
+         resizes
+         resized a
+         resizes",
+        "0 start a
+         0 resizes: none
+         0 resizes: PodResizePending Deferred full of 9
+         0 resize a
+         0 resizes: PodResizeInProgress - - of 2
+         0 tell \"Pod resize completed: {\\\"containers\\\":[{\\\"name\\\":\\\"a\\\",\\\"resources\\\":{\\\"requests\\\":{\\\"cpu\\\":\\\"2\\\"}}}],\\\"generation\\\":2}\"
+         0 resize is done
+         0 resizes: none",
+    );
+}
+
+#[test]
+fn a_resize_that_is_refused_is_tried_again() {
+    check(
+        "spec: {containers: [{name: a, resources: {requests: {cpu: '1'}}}]}",
+        "up a
+         resize a 2
+         no a resize
+         resizes
+         defer
+         resizes
+         wait 10
+         no a resize
+         delete 0
+         exit a 0
+         resizes",
+        "0 start a
+         0 resize a
+         0 news: Some(2)
+         0 look again at 10
+         0 resizes: PodResizeInProgress Error too small of 2
+         0 look again at 10
+         0 look again at 10
+         0 resizes: PodResizePending Deferred full of 9; PodResizeInProgress Error too small of 2
+         0 look again at 10
+         10 resize a
+         10 news: None
+         10 look again at 20
+         10 end: Deleted
+         10 stop a in 0s: Stopping container a
+         10 release
+         10 delete
+         10 resizes: none",
+    );
+}
+
+/// What is not given to a process that runs is given to the next, also to one that would not be
+/// started again.
+#[test]
+fn a_container_is_started_anew_to_be_resized_if_its_policy_says_so() {
+    let memory = |policy: &str| {
+        format!(
+            "spec: {{restartPolicy: OnFailure, containers: [{{name: a, resources: {{requests: {{cpu: '1'}}}},
+               resizePolicy: [{{resourceName: cpu, restartPolicy: {policy}}}]}}]}}"
+        )
+    };
+    check(&memory("NotRequired"), "up a\n resize a 2", "0 start a\n 0 resize a");
+    check(
+        &memory("RestartContainer"),
+        "up a
+         resize a 2
+         resizes
+         exit a 0
+         up a
+         given a
+         show",
+        "0 start a
+         0 stop a in 30s: Container a resize requires restart
+         0 resizes: PodResizeInProgress - - of 2
+         0 tell \"Pod resize completed: {\\\"containers\\\":[{\\\"name\\\":\\\"a\\\",\\\"resources\\\":{\\\"requests\\\":{\\\"cpu\\\":\\\"2\\\"}}}],\\\"generation\\\":2}\"
+         0 resize is done
+         0 start a
+         0 given a: 2
+         0 Running; a runs after Completed 0 x1 ready; Initialized=True -; Ready=True -",
     );
 }
 

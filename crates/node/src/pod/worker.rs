@@ -27,6 +27,7 @@ use super::hook;
 use super::life::{End, Life, Role, Sandbox, post_start};
 use super::notice::Notice;
 use super::plan::{Action, plan};
+use super::resize::{self, Standing};
 use super::status::{Host, status};
 use crate::patch;
 use crate::runtime::{
@@ -55,7 +56,9 @@ pub(crate) type SharedLife = Arc<Mutex<Life>>;
 /// A pod as the API has it, or had it.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
+    /// With the resources that are allocated to it.
     pub(crate) pod: Arc<Pod>,
+    pub(crate) standing: Standing,
     pub(crate) is_gone: bool,
 }
 
@@ -130,7 +133,7 @@ impl Worker {
     }
 
     pub(crate) async fn run(mut self, shutdown: CancellationToken) {
-        let pod = Arc::clone(&self.seen.borrow_and_update().pod);
+        let Seen { pod, standing, .. } = self.seen.borrow_and_update().clone();
         let looking = futures::future::join(
             self.around.runtime.adopt(&pod),
             rejection(self.around.client.clone(), &pod, self.verdict.clone()),
@@ -140,6 +143,7 @@ impl Worker {
         };
         let now = self.around.clock.now();
         let mut life = Life::new(pod, found, now);
+        life.stands(standing, now);
         if let Some(rejection) = &rejection {
             life.reject(rejection.clone(), now);
         }
@@ -230,7 +234,7 @@ impl Worker {
         let runtime = Arc::clone(&self.around.runtime);
         let pod = Arc::clone(&self.life().pod);
         let doing: BoxFuture<'static, Outcome> = match action {
-            Action::End { .. } | Action::Hold { .. } | Action::Renew => return,
+            Action::End { .. } | Action::Hold { .. } | Action::Renew | Action::Settle => return,
             Action::Prepare => {
                 Box::pin(async move { Outcome::Prepared(runtime.prepare(&pod).await) })
             }
@@ -304,10 +308,11 @@ impl Worker {
 
     fn resize(&self, container: String) -> Option<BoxFuture<'static, Outcome>> {
         let target = self.target(&container, ProbeKind::Liveness)?;
+        let before = self.life().member(&container)?.given.clone().unwrap_or_default();
         let runtime = Arc::clone(&self.around.runtime);
         Some(Box::pin(async move {
             let Target { pod, container: spec, id, .. } = target;
-            let resized = runtime.resize(&id, &pod, &spec).await;
+            let resized = runtime.resize(&id, &pod, &spec, &before).await;
             Outcome::Resized { container, id, resized: resized.map(|()| spec.resources.clone()) }
         }))
     }
@@ -402,7 +407,15 @@ impl Worker {
             }
             Outcome::Resized { container, id, resized } => match resized {
                 Ok(given) => self.life().resized(&container, &id, given),
-                Err(error) => warn!(%id, %error, "a container was not given other resources"),
+                Err(error) => {
+                    warn!(%id, %error, "a container was not given other resources");
+                    let why = error.to_string();
+                    let news = self.life().not_resized(&container, &id, &why, now);
+                    if let Some(generation) = news {
+                        let event = resize::failed(&self.life().pod, generation, &why);
+                        self.tell(&Notice::of_pod(event));
+                    }
+                }
             },
             Outcome::Probed { container, id, kind, health } => {
                 let event = match &health {
@@ -442,7 +455,7 @@ impl Worker {
 
     /// Takes note of how the API has the pod now.
     fn look(&mut self) {
-        let Seen { pod, is_gone } = self.seen.borrow_and_update().clone();
+        let Seen { pod, standing, is_gone } = self.seen.borrow_and_update().clone();
         patch::take_foreign(&mut self.reported, pod.status.as_ref());
         if self.report.is_none() && version(&pod) >= self.written {
             patch::take_altered(&mut self.reported, pod.status.as_ref());
@@ -455,6 +468,7 @@ impl Worker {
             life.begin(&Action::End { why: End::Gone, grace }, self.around.clock.now());
         } else {
             life.seen(Arc::clone(&pod));
+            life.stands(standing, self.around.clock.now());
             self.now.send_replace(pod);
         }
     }

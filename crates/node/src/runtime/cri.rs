@@ -31,7 +31,9 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, ContainerImage, HTTPGetAction, Pod, Probe};
+use k8s_openapi::api::core::v1::{
+    Container, ContainerImage, HTTPGetAction, Pod, Probe, ResourceRequirements,
+};
 use k8s_openapi::api::node::v1::RuntimeClass;
 use kube::api::Api as Objects;
 use kubewright::{Cache, Clock};
@@ -245,6 +247,14 @@ impl Cri {
         })
     }
 
+    /// How much memory a container uses, what it could do without included.
+    async fn memory(&self, own: &str) -> Result<Option<u64>, Status> {
+        let request = ContainerStatsRequest { container_id: own.to_owned() };
+        let answer = self.api.runtime.clone().container_stats(request).await?.into_inner();
+        let memory = answer.stats.and_then(|stats| stats.memory);
+        Ok(memory.and_then(|memory| memory.usage_bytes).map(|usage| usage.value))
+    }
+
     /// Puts a log aside that has grown too long.
     async fn rotate(&self, status: &ContainerStatus) {
         let log = PathBuf::from(&status.log_path);
@@ -417,11 +427,19 @@ impl Runtime for Cri {
         id: &'a Id,
         pod: &'a Pod,
         container: &'a Container,
+        before: &'a ResourceRequirements,
     ) -> BoxFuture<'a, Result<(), RuntimeError>> {
         Box::pin(async move {
             let container_id = own(id).unwrap_or_default().to_owned();
-            let linux = Some(resources::limits(pod, container, self.memory_bytes));
-            let request = UpdateContainerResourcesRequest { container_id, linux };
+            let limits = resources::limits(pod, container, self.memory_bytes);
+            let given = Container { resources: Some(before.clone()), ..container.clone() };
+            let given = resources::limits(pod, &given, self.memory_bytes);
+            // The kernel would end the container rather than refuse.
+            if let Some(limit) = resources::smaller_memory(&given, &limits) {
+                let used = self.memory(&container_id).await.map_err(failed)?;
+                resources::is_enough(&container.name, limit, used).map_err(RuntimeError::Failed)?;
+            }
+            let request = UpdateContainerResourcesRequest { container_id, linux: Some(limits) };
             let resized = self.api.runtime.clone().update_container_resources(request).await;
             resized.map(drop).map_err(failed)
         })

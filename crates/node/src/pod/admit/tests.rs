@@ -38,6 +38,22 @@ fn asking(requests: &str) -> String {
     format!("{TOLERANT}, containers: [{{name: a, resources: {{requests: {{{requests}}}}}}}]")
 }
 
+/// What is asked for by now, and what is still in use.
+#[test]
+fn a_container_has_what_it_had_until_it_is_given_less() {
+    let pod = |cpu: &str, given: &str| -> Pod {
+        read(&format!(
+            "spec: {{containers: [{{name: a, resources: {{requests: {{cpu: {cpu}}}}}}}]}}
+status: {{containerStatuses: [{{name: a, image: '', imageID: '', ready: true, restartCount: 0,
+  resources: {{requests: {{cpu: {given}}}}}}}]}}"
+        ))
+    };
+    assert_eq!(Needs::held(&pod("500m", "1500m")).request(CPU), 1500);
+    assert_eq!(Needs::held(&pod("1500m", "500m")).request(CPU), 1500);
+    assert_eq!(Needs::of(&pod("500m", "1500m")).request(CPU), 500);
+    assert!(Needs::held(&pod("500m", "500m")).is_less(&Needs::held(&pod("500m", "1500m"))));
+}
+
 #[test]
 fn a_pod_needs_room() {
     check(&asking("cpu: '2', memory: 1Gi"), &[], "admitted");

@@ -55,6 +55,29 @@ pub(super) fn limits(
     }
 }
 
+/// The memory that a container is to be held to, if that is less than before.
+pub(super) fn smaller_memory(
+    before: &LinuxContainerResources,
+    after: &LinuxContainerResources,
+) -> Option<u64> {
+    let bytes = |it: &LinuxContainerResources| {
+        u64::try_from(it.memory_limit_in_bytes).ok().filter(|bytes| *bytes > 0)
+    };
+    bytes(after).filter(|after| bytes(before).is_none_or(|before| *after < before))
+}
+
+/// Whether a container can be held to so much memory, which uses this much.
+pub(super) fn is_enough(name: &str, limit: u64, used: Option<u64>) -> Result<(), String> {
+    let why = match used {
+        Some(used) if used < limit => return Ok(()),
+        Some(used) => format!(
+            "attempting to set container {name:?} memory limit ({limit}) below current usage ({used})"
+        ),
+        None => format!("missing container {name:?} memory usage"),
+    };
+    Err(format!("cannot decrease memory limits: {why}"))
+}
+
 /// What a container may use at most: what it does not say itself, its pod says for it. Pods have no
 /// control group of their own here, which would hold all of them to it together.
 fn effective_limits(pod: &Pod, container: &Container) -> BTreeMap<String, Text> {

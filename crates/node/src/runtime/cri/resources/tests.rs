@@ -105,3 +105,19 @@ fn what_a_container_does_not_say_its_pod_says_for_it() {
         "shares=512 quota=50000/100000 memory=268435456 oom=625",
     );
 }
+
+#[test]
+fn memory_that_is_in_use_is_not_taken_away() {
+    let of = |bytes| LinuxContainerResources {
+        memory_limit_in_bytes: bytes,
+        ..LinuxContainerResources::default()
+    };
+    assert_eq!(smaller_memory(&of(10), &of(5)), Some(5));
+    assert_eq!(smaller_memory(&of(0), &of(5)), Some(5));
+    assert_eq!(smaller_memory(&of(5), &of(5)), None);
+    assert_eq!(smaller_memory(&of(5), &of(0)), None);
+    assert_eq!(is_enough("a", 5, Some(4)), Ok(()));
+    let why = "cannot decrease memory limits: attempting to set container \"a\" memory limit (5) \
+               below current usage (5)";
+    assert_eq!(is_enough("a", 5, Some(5)), Err(why.to_owned()));
+}
