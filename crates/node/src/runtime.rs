@@ -64,6 +64,11 @@ pub trait Runtime: Send + Sync + 'static {
     /// Does not end by itself: it is dropped with the pod.
     fn tend(&self, pod: watch::Receiver<Arc<Pod>>) -> BoxFuture<'_, ()>;
 
+    /// Waits until the place of a pod is gone, whoever took it away. By default nobody can.
+    fn lose<'a>(&'a self, _pod: &'a Pod) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::pending())
+    }
+
     /// Sees that an image is there, as the container's pull policy says. `tell` is called before
     /// anything is fetched.
     fn pull<'a>(
@@ -250,6 +255,8 @@ pub struct Ended {
 pub struct Found {
     /// The place where its containers are, if there is one.
     pub addresses: Option<Vec<IpAddr>>,
+    /// There was one, and it was taken away behind the agent's back.
+    pub is_lost: bool,
     /// The newest run of each container.
     pub containers: Vec<FoundContainer>,
 }

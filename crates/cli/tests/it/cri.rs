@@ -472,17 +472,48 @@ fn the_node_shows_the_images_that_it_has() {
     site.until(&["nodes"], has_image);
 }
 
-/// It was stuck: its containers could not be started, and no other sandbox was made.
+/// It was stuck: its containers could not be started, and no other sandbox was made. Then it was
+/// noticed only when a container had to be started.
 #[test]
 fn a_pod_whose_sandbox_is_gone_begins_anew_in_another() {
     let Some(site) = Site::new() else { return };
     site.apply(
         "{apiVersion: v1, kind: Pod, metadata: {name: lost}, spec: {terminationGracePeriodSeconds: 0,
-           containers: [{name: c, image: 'busybox:1',
-             command: [sh, -c, 'trap exit TERM; while :; do sleep 1; done']}]}}",
+           initContainers: [{name: i, image: 'busybox:1', command: ['true']}],
+           containers: [{name: c, image: 'busybox:1', command: [sleep, '100000']}]}}",
     );
     let before = site.until_ready("lost");
-    let uid = before["metadata"]["uid"].as_str().expect("a uid");
+    kill_sandbox(&before);
+    let is_again = |pod: &Value| {
+        let container = &pod["status"]["containerStatuses"][0];
+        container["ready"] == true && container["restartCount"] == 1
+    };
+    let after = site.until(&["pod", "lost"], is_again);
+    assert_eq!(after["status"]["initContainerStatuses"][0]["restartCount"], 1);
+    assert!(after["status"]["podIP"].is_string(), "{after}");
+    assert_ne!(after["status"]["podIP"], before["status"]["podIP"]);
+    let events = site.events("lost");
+    assert!(events.iter().any(|it| it == "SandboxChanged"), "{events:?}");
+}
+
+#[test]
+fn a_pod_that_is_never_started_again_fails_without_its_sandbox() {
+    let Some(site) = Site::new() else { return };
+    site.apply(
+        "{apiVersion: v1, kind: Pod, metadata: {name: once}, spec: {terminationGracePeriodSeconds: 0,
+           restartPolicy: Never,
+           containers: [{name: c, image: 'busybox:1', command: [sleep, '100000']}]}}",
+    );
+    kill_sandbox(&site.until_ready("once"));
+    let pod = site.until(&["pod", "once"], |pod| pod["status"]["phase"] == "Failed");
+    assert_eq!(pod["status"]["containerStatuses"][0]["restartCount"], 0);
+    let events = site.events("once");
+    assert!(!events.iter().any(|it| it == "SandboxChanged"), "{events:?}");
+}
+
+/// Kills what keeps the sandbox of a pod, behind everybody's back.
+fn kill_sandbox(pod: &Value) {
+    let uid = pod["metadata"]["uid"].as_str().expect("a uid");
     let ctr = |words: &[&str]| {
         let mut ctr = Command::new("ctr");
         let output =
@@ -495,14 +526,6 @@ fn a_pod_whose_sandbox_is_gone_begins_anew_in_another() {
     let sandbox = text(&sandbox.stdout).trim().to_owned();
     let killed = ctr(&["tasks", "kill", "--signal", "SIGKILL", &sandbox]);
     assert!(killed.status.success(), "{killed:?}");
-    site.kubectl(&["exec", "lost", "--", "kill", "1"]);
-    let is_again = |pod: &Value| {
-        let container = &pod["status"]["containerStatuses"][0];
-        container["ready"] == true && container["restartCount"].as_u64() > Some(0)
-    };
-    site.until(&["pod", "lost"], is_again);
-    let events = site.events("lost");
-    assert!(events.iter().any(|it| it == "SandboxChanged"), "{events:?}");
 }
 
 #[test]

@@ -190,6 +190,7 @@ impl Life {
         let since = status.start_time.as_ref().map_or(now, |time| time.0);
         let sandbox = match found.addresses {
             Some(addresses) => Sandbox::Ready(addresses),
+            None if found.is_lost => Sandbox::Lost(now),
             None => Sandbox::Absent,
         };
         let mut life = Life {
@@ -403,6 +404,29 @@ impl Life {
         };
     }
 
+    /// The place was taken away behind our back. Says whether that is news.
+    pub(crate) fn lose_place(&mut self, now: Timestamp) -> bool {
+        let is_news = matches!(self.sandbox, Sandbox::Ready(_)) && self.end.is_none();
+        if is_news {
+            self.sandbox = Sandbox::Lost(now);
+        }
+        is_news
+    }
+
+    /// Whether a pod that has lost its place needs another: not one that is never started again, and
+    /// has begun, nor one whose containers have all done what they were for.
+    pub(crate) fn needs_place(&self) -> bool {
+        let spec = self.spec();
+        let has_run = self.containers.iter().any(Member::has_started);
+        let is_never = spec.restart_policy.as_deref() == Some("Never");
+        let is_over = |member: &Member| {
+            let exit = member.last_exit();
+            exit.is_some_and(|exit| !is_restarted(spec, &member.spec, exit.ended.code))
+        };
+        let is_done = is_never && has_run || self.of_role(Role::Main).all(is_over);
+        !is_done
+    }
+
     /// All containers begin anew in another place, but for those that need not.
     fn begin_afresh(&mut self) {
         let spec = self.pod.spec.clone().unwrap_or_default();
@@ -473,7 +497,7 @@ impl Life {
             }
             Err(StartError::Sandbox) => {
                 member.now = Now::Idle;
-                self.sandbox = Sandbox::Lost(now);
+                self.lose_place(now);
             }
             Err(error) => {
                 let is_image = matches!(error, StartError::Pull(_));

@@ -146,8 +146,7 @@ impl Plan {
 
     /// Has another place made for a pod that has lost its own, unless it need not run again.
     fn replace_sandbox(&mut self, life: &Life, lost: Timestamp, now: Timestamp) {
-        let has_run = life.containers.iter().any(Member::has_started);
-        if has_run && life.spec().restart_policy.as_deref() == Some("Never") {
+        if !life.needs_place() {
             self.actions.push(Action::End { why: End::Done, grace: grace(life) });
             return;
         }

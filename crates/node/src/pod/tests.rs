@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kubewright_apimachinery::yaml;
 
 use super::admit::Rejection;
-use super::life::Life;
+use super::life::{Life, Sandbox};
 use super::log::run_of;
 use super::plan::{Action, plan};
 use super::resize::{Pending, Standing};
@@ -30,7 +30,7 @@ struct Story {
 /// Plays a story, a line for each thing that happens, and compares what was done and shown.
 ///
 /// `up a` means that a container has started, `exit a 1` that it ended, `no a pull` that it could
-/// not be started, `lost a` that there was no place to start it in, `done a hook` and `failed a hook` what became of its hook, `well a ready` and `ill a alive` what a probe found, `wait 10` that time passes,
+/// not be started, `lost a` that there was no place to start it in, `lost` that the place is gone, `done a hook` and `failed a hook` what became of its hook, `well a ready` and `ill a alive` what a probe found, `wait 10` that time passes,
 /// `delete 30` that somebody deleted the pod, `phase Failed` that somebody said so, `show` that we look at its status,
 /// `log a` and `previous a` that somebody asks for its log, `resize a 2` that other resources were allocated to it, `resized a`
 /// that it has them, `no a resize` that it was refused them, `defer` that there is no room for a resize, and `given a` and
@@ -76,6 +76,11 @@ impl Story {
             [how @ ("done" | "failed"), name, "hook"] => {
                 let id = id(self, name);
                 self.life.hooked(name, &id, how == "failed");
+            }
+            ["lost"] => {
+                let is_news = self.life.lose_place(self.now);
+                let needs_place = self.life.needs_place();
+                self.tell(&format!("lost: news {is_news}, needs another {needs_place}"));
             }
             ["lost", name] => {
                 self.life.started(name, Err(StartError::Sandbox), self.now);
@@ -692,6 +697,106 @@ fn who_asks_for_the_log_of_a_container_that_waits_is_told_why() {
         "0 start i
          0 log a: container \"a\" in pod \"p\" is waiting to start: PodInitializing",
     );
+}
+
+/// It was noticed only when a container had to be started.
+#[test]
+fn a_place_that_is_gone_is_noticed_while_all_containers_run() {
+    check(
+        "spec: {initContainers: [{name: i}, {name: s, restartPolicy: Always}], containers: [{name: a}]}",
+        "up i
+         exit i 0
+         up s
+         up a
+         lost
+         lost
+         exit a 137
+         show
+         exit s 137
+         up i
+         exit i 0
+         up s
+         up a
+         show",
+        "0 start i
+         0 start s
+         0 start a
+         0 lost: news true, needs another true
+         0 stop s in 30s: Stopping container s
+         0 stop a in 30s: Stopping container a
+         0 lost: news false, needs another true
+         0 Running; i Completed 0 x0 ready; s runs x0 ready; a Error 137 x0; Initialized=True -; Ready=False ContainersNotReady
+         0 prepare again
+         0 start i
+         0 start s
+         0 start a
+         0 Running; i Completed 0 after Completed 0 x1 ready; s runs after Error 137 x1 ready; a runs after Error 137 x1 ready; Initialized=True -; Ready=True -",
+    );
+}
+
+#[test]
+fn no_other_place_is_made_for_what_is_not_started_again() {
+    check(
+        "spec: {restartPolicy: Never, containers: [{name: a}, {name: b}]}",
+        "up a
+         up b
+         exit b 0
+         lost
+         exit a 137
+         lost
+         show",
+        "0 start a
+         0 start b
+         0 lost: news true, needs another false
+         0 end: Done
+         0 stop a in 30s: Stopping container a
+         0 release
+         0 lost: news false, needs another false
+         0 Failed; a Error 137 x0; b Completed 0 x0; Initialized=True -; Ready=False PodFailed",
+    );
+    // Nothing of it has run, and all of it is to.
+    check(
+        "spec: {restartPolicy: Never, containers: [{name: a}]}",
+        "lost
+         lost a",
+        "0 start a
+         0 lost: news true, needs another true
+         0 start a",
+    );
+}
+
+/// What has succeeded is not run again, what runs is.
+#[test]
+fn in_another_place_only_what_is_to_be_started_again_is() {
+    check(
+        "spec: {restartPolicy: OnFailure, containers: [{name: a}, {name: b}]}",
+        "up a
+         up b
+         exit a 0
+         lost
+         exit b 137
+         up b",
+        "0 start a
+         0 start b
+         0 lost: news true, needs another true
+         0 stop b in 30s: Stopping container b
+         0 prepare again
+         0 start b",
+    );
+}
+
+/// The agent was not there when it was taken away.
+#[test]
+fn a_place_that_is_gone_is_noticed_by_the_next_agent() {
+    let pod: Pod = serde_json::from_value(serde_json::json!({
+        "metadata": {"name": "p", "uid": "u"}, "spec": {"containers": [{"name": "a"}]},
+    }))
+    .expect("a pod");
+    let found = Found { is_lost: true, ..Found::default() };
+    let life = Life::new(Arc::new(pod), found, Timestamp::UNIX_EPOCH);
+    let plan = plan(&life, Timestamp::UNIX_EPOCH);
+    assert_eq!(plan.actions, [Action::Prepare]);
+    assert!(matches!(life.sandbox, Sandbox::Lost(_)) && life.needs_place());
 }
 
 /// Status showed what was asked for before anything was done about it.

@@ -70,6 +70,8 @@ pub(crate) struct Worker {
     now: watch::Sender<Arc<Pod>>,
     life: SharedLife,
     under_way: FuturesUnordered<BoxFuture<'static, Outcome>>,
+    /// How many places the pod has had.
+    places: u32,
     /// What the API shows, or will when what is being written is.
     reported: PodStatus,
     report: Option<BoxFuture<'static, Result<Written, kube::Error>>>,
@@ -91,13 +93,39 @@ type Resources = Option<ResourceRequirements>;
 /// What became of something.
 enum Outcome {
     Prepared(Result<Vec<std::net::IpAddr>, PrepareError>),
-    Started { container: String, started: Result<Started, StartError> },
-    Hooked { container: String, id: Id, done: Result<(), RuntimeError> },
-    Ended { container: String, id: Id, ended: Ended },
-    Stopped { container: String, id: Id, stopped: Result<(), RuntimeError> },
-    Resized { container: String, id: Id, resized: Result<Resources, RuntimeError> },
-    Probed { container: String, id: Id, kind: ProbeKind, health: Health },
+    Started {
+        container: String,
+        started: Result<Started, StartError>,
+    },
+    Hooked {
+        container: String,
+        id: Id,
+        done: Result<(), RuntimeError>,
+    },
+    Ended {
+        container: String,
+        id: Id,
+        ended: Ended,
+    },
+    Stopped {
+        container: String,
+        id: Id,
+        stopped: Result<(), RuntimeError>,
+    },
+    Resized {
+        container: String,
+        id: Id,
+        resized: Result<Resources, RuntimeError>,
+    },
+    Probed {
+        container: String,
+        id: Id,
+        kind: ProbeKind,
+        health: Health,
+    },
     Released(Result<(), RuntimeError>),
+    /// The place of this number is gone.
+    Lost(u32),
     Deleted(Result<(), kube::Error>),
 }
 
@@ -124,6 +152,7 @@ impl Worker {
             now: watch::Sender::new(pod),
             life: Arc::clone(&life),
             under_way: FuturesUnordered::new(),
+            places: 0,
             reported,
             report: None,
             written: None,
@@ -152,6 +181,10 @@ impl Worker {
             self.tell(&Notice::of_pod(Event::warning(&reason, message)));
         }
         self.await_adopted();
+        let is_lost = matches!(self.life().sandbox, Sandbox::Lost(_));
+        if is_lost {
+            self.tell_lost();
+        }
         // Nobody tells any more of a pod that is gone.
         let mut is_told = true;
         loop {
@@ -182,7 +215,7 @@ impl Worker {
     }
 
     /// Waits for the ends of containers that ran before the agent did.
-    fn await_adopted(&self) {
+    fn await_adopted(&mut self) {
         let running = |life: &Life| -> Vec<(String, Id)> {
             let members = life.containers.iter();
             let running = members.filter_map(|member| {
@@ -200,12 +233,27 @@ impl Worker {
         }
     }
 
-    fn tend(&self) {
-        let (runtime, pod) = (Arc::clone(&self.around.runtime), self.now.subscribe());
+    /// Looks after a new place, as long as it is there.
+    fn tend(&mut self) {
+        self.places += 1;
+        let (runtime, place) = (Arc::clone(&self.around.runtime), self.places);
+        let (now, pod) = (self.now.subscribe(), Arc::clone(&self.life().pod));
         self.under_way.push(Box::pin(async move {
-            runtime.tend(pod).await;
-            std::future::pending().await
+            tokio::select! {
+                () = runtime.lose(&pod) => {}
+                () = runtime.tend(now) => std::future::pending().await,
+            }
+            Outcome::Lost(place)
         }));
+    }
+
+    /// Tells that there will be another place, if there will.
+    fn tell_lost(&self) {
+        let needs_place = self.life().needs_place();
+        if needs_place {
+            let note = "Pod sandbox changed, it will be killed and re-created.";
+            self.tell(&Notice::of_pod(Event::normal("SandboxChanged", note)));
+        }
     }
 
     /// Begins all that is to be done now, and says when to look again.
@@ -377,12 +425,13 @@ impl Worker {
                 }
             }
             Outcome::Started { container, started } => {
-                if let Err(StartError::Sandbox) = &started {
-                    let note = "Pod sandbox changed, it will be killed and re-created.";
-                    self.tell(&Notice::of_pod(Event::normal("SandboxChanged", note)));
-                }
+                let had_place = matches!(self.life().sandbox, Sandbox::Ready(_));
+                let is_lost = had_place && matches!(started, Err(StartError::Sandbox));
                 let id = started.as_ref().ok().map(|started| started.id.clone());
                 self.life().started(&container, started, now);
+                if is_lost {
+                    self.tell_lost();
+                }
                 if let Some(id) = id {
                     self.await_end(container.clone(), id);
                     self.run_hook(container);
@@ -443,6 +492,12 @@ impl Worker {
                     warn!(%error, "the place of a pod was not taken away");
                 }
                 self.life().released();
+            }
+            Outcome::Lost(place) => {
+                let is_news = place == self.places && self.life().lose_place(now);
+                if is_news {
+                    self.tell_lost();
+                }
             }
             Outcome::Deleted(Ok(())) => {}
             Outcome::Deleted(Err(error)) => {

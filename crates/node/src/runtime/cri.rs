@@ -356,6 +356,22 @@ impl Runtime for Cri {
         })
     }
 
+    fn lose<'a>(&'a self, pod: &'a Pod) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let ready = loop {
+                match self.sandboxes(uid(pod)).await {
+                    Ok(found) => break found.into_iter().find(is_ready),
+                    Err(status) => {
+                        debug!(why = message(&status), "a sandbox is not seen");
+                        tokio::time::sleep(Duration::from_secs(1)).await;
+                    }
+                }
+            };
+            let Some(ready) = ready else { return };
+            while self.sightings.is_ready(&self.api, &ready.id).await {}
+        })
+    }
+
     fn pull<'a>(
         &'a self,
         pod: &'a Pod,

@@ -390,7 +390,7 @@ impl Runtime for Process {
             let place = self.pod(pod);
             let mut found = Found {
                 addresses: place.address().map(|address| vec![address.into()]),
-                containers: Vec::new(),
+                ..Found::default()
             };
             for (name, number) in place.newest() {
                 let there = place.container(&name, number);

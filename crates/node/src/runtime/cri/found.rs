@@ -19,6 +19,7 @@ impl Cri {
         if let Some(ready) = sandboxes.iter().find(|sandbox| is_ready(sandbox)) {
             found.addresses = Some(self.addresses(pod, &ready.id).await?);
         }
+        found.is_lost = found.addresses.is_none() && !sandboxes.is_empty();
         let mut newest: BTreeMap<String, api::Container> = BTreeMap::new();
         let number = |it: &api::Container| it.metadata.as_ref().map_or(0, |it| it.attempt);
         for container in self.containers(uid(pod)).await? {

@@ -1,5 +1,5 @@
-//! Which containers run, asked of the runtime once a second for all who wait, as kubelet does: not
-//! all runtimes tell of ends by themselves.
+//! Which containers run and which sandboxes are ready, asked of the runtime once a second for all who
+//! wait, as kubelet does: not all runtimes tell of ends by themselves.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -8,7 +8,9 @@ use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::api::{Api, ContainerState, ListContainersRequest};
+use super::api::{
+    Api, ContainerState, ListContainersRequest, ListPodSandboxRequest, PodSandboxState,
+};
 
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -23,12 +25,22 @@ pub(super) struct Sightings {
 struct Sighting {
     at: Instant,
     running: HashSet<String>,
+    ready: HashSet<String>,
 }
 
 impl Sightings {
     /// Waits until it may be worth to look at a container: it does not run, or much may have changed.
     /// Says whether it runs.
     pub(super) async fn is_running(&self, api: &Api, id: &str) -> bool {
+        self.is_still(api, |last| last.running.contains(id)).await
+    }
+
+    /// The same for a sandbox: whether it is ready.
+    pub(super) async fn is_ready(&self, api: &Api, id: &str) -> bool {
+        self.is_still(api, |last| last.ready.contains(id)).await
+    }
+
+    async fn is_still(&self, api: &Api, is: impl Fn(&Sighting) -> bool) -> bool {
         for _ in 0..10 {
             let known = self.last.lock().await.as_ref().map(|last| last.at);
             tokio::select! {
@@ -40,7 +52,7 @@ impl Sightings {
             if last.as_ref().map(|last| last.at) == known {
                 self.look(api, &mut last).await;
             }
-            if last.as_ref().is_some_and(|last| !last.running.contains(id)) {
+            if last.as_ref().is_some_and(|last| !is(last)) {
                 return false;
             }
         }
@@ -49,11 +61,20 @@ impl Sightings {
 
     async fn look(&self, api: &Api, last: &mut Option<Sighting>) {
         let at = Instant::now();
-        match api.runtime.clone().list_containers(ListContainersRequest::default()).await {
-            Ok(found) => {
-                let found = found.into_inner().containers.into_iter();
+        let (mut runtime, mut other) = (api.runtime.clone(), api.runtime.clone());
+        let found = tokio::try_join!(
+            runtime.list_containers(ListContainersRequest::default()),
+            other.list_pod_sandbox(ListPodSandboxRequest::default()),
+        );
+        match found {
+            Ok((containers, sandboxes)) => {
+                let found = containers.into_inner().containers.into_iter();
                 let running = found.filter(|it| it.state() == ContainerState::ContainerRunning);
-                *last = Some(Sighting { at, running: running.map(|it| it.id).collect() });
+                let running = running.map(|it| it.id).collect();
+                let found = sandboxes.into_inner().items.into_iter();
+                let ready = found.filter(|it| it.state() == PodSandboxState::SandboxReady);
+                let ready = ready.map(|it| it.id).collect();
+                *last = Some(Sighting { at, running, ready });
             }
             Err(status) => {
                 debug!(why = status.message(), "containers are not seen");
