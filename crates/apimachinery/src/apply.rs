@@ -307,20 +307,22 @@ impl From<ApplyError> for Status {
 
 /// Puts the old times back where a write changed nothing else, so that it is no write at all.
 pub fn keep_times(live: &Value, new: &mut Value) {
-    let entries_of = |object: &Value| {
-        object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default()
+    fn entries_of(object: &Value) -> Option<&Vec<Value>> {
+        object["metadata"]["managedFields"].as_array()
+    }
+    let (Some(old_entries), Some(new_entries)) = (entries_of(live), entries_of(new)) else {
+        return;
     };
-    let (old_entries, new_entries) = (entries_of(live), entries_of(new));
     let same_entries = old_entries.len() == new_entries.len()
         && !new_entries.is_empty()
-        && old_entries.iter().zip(&new_entries).all(|(old, new)| equal_except(old, new, "time"));
+        && old_entries.iter().zip(new_entries).all(|(old, new)| equal_except(old, new, "time"));
     if !same_entries || old_entries == new_entries {
         return;
     }
     let metadata = (&live["metadata"], &new["metadata"]);
     if equal_except(metadata.0, metadata.1, "managedFields") && equal_except(live, new, "metadata")
     {
-        new["metadata"]["managedFields"] = Value::Array(old_entries);
+        new["metadata"]["managedFields"] = Value::Array(old_entries.clone());
     }
 }
 

@@ -81,16 +81,19 @@ impl Authenticator {
     }
 
     /// Who makes the request, or on whose behalf.
-    pub fn identify(&self, parts: &Parts) -> Result<User, Box<Status>> {
+    pub fn identify(&self, parts: &Parts) -> Result<Arc<User>, Box<Status>> {
         let user = self.authenticate(parts)?;
-        Ok(self.impersonate(&user, parts)?.map_or(user, |impersonated| impersonated.user))
+        Ok(match self.impersonate(&user, parts)? {
+            Some(impersonated) => Arc::new(impersonated.user),
+            None => user,
+        })
     }
 
     /// Who shows the credentials of the request.
-    pub fn authenticate(&self, parts: &Parts) -> Result<User, Box<Status>> {
+    pub fn authenticate(&self, parts: &Parts) -> Result<Arc<User>, Box<Status>> {
         // Only a caller in this process can set it.
-        if let Some(user) = parts.extensions.get::<User>() {
-            return Ok(user.clone());
+        if let Some(user) = parts.extensions.get::<Arc<User>>() {
+            return Ok(Arc::clone(user));
         }
         let mut failed = false;
         let now = self.store.config().clock.now();
@@ -99,7 +102,7 @@ impl Authenticator {
             && let Some(certificate) = peer.and_then(|peer| peer.proxy.as_ref())
         {
             match proxy.user(certificate, &parts.headers, now) {
-                Ok(Some(user)) => return Ok(authenticated(user)),
+                Ok(Some(user)) => return Ok(Arc::new(authenticated(user))),
                 Ok(None) => {}
                 Err(error) => {
                     tracing::debug!(error = %error, "proxy refused");
@@ -118,7 +121,7 @@ impl Authenticator {
         match bearer(&parts.headers) {
             Ok(None) => {}
             Ok(Some(token)) => match self.token(&token, &self.service_accounts.audiences) {
-                Ok(found) => return Ok(found.user),
+                Ok(found) => return Ok(Arc::new(found.user)),
                 Err(error) => {
                     tracing::debug!(error, "token refused");
                     failed = true;
@@ -131,7 +134,7 @@ impl Authenticator {
         }
         match failed || !self.anonymous {
             true => Err(Box::new(Status::unauthorized("Unauthorized"))),
-            false => Ok(User::anonymous()),
+            false => Ok(Arc::new(User::anonymous())),
         }
     }
 
@@ -184,14 +187,13 @@ const INVALID_TOKEN: &str = "invalid bearer token";
 
 /// Whom the other end's certificate stands for. It is read once for a connection, and is good for
 /// as long as it says: connections may last longer.
-fn certified(peer: &Peer, now: Duration) -> Result<Option<User>, CertificateError> {
+fn certified(peer: &Peer, now: Duration) -> Result<Option<Arc<User>>, CertificateError> {
     let certified = match peer.certified.get() {
         Some(certified) => certified,
         None => {
             let certified = match &peer.shown {
                 Shown::Nothing => None,
-                Shown::Trusted(certificate) => certificate::user(certificate)?
-                    .map(|found| Certified { user: authenticated(found.user), ..found }),
+                Shown::Trusted(certificate) => certificate::user(certificate)?,
                 Shown::Untrusted => return Err(CertificateError::Untrusted),
             };
             peer.certified.get_or_init(|| certified)
@@ -199,7 +201,7 @@ fn certified(peer: &Peer, now: Duration) -> Result<Option<User>, CertificateErro
     };
     match certified {
         Some(found) if found.is_expired(now) => Err(CertificateError::Expired),
-        Some(found) => Ok(Some(found.user.clone())),
+        Some(found) => Ok(Some(Arc::clone(&found.user))),
         None => Ok(None),
     }
 }

@@ -198,6 +198,7 @@ pub(crate) fn resources(
                 }),
             }),
             tracking: OnceLock::new(),
+            heads: OnceLock::new(),
         })
     };
     served.map(resource).collect()

@@ -7,7 +7,7 @@
 pub(crate) mod tests;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use kubewright_apimachinery::builtin::{self, Kind};
@@ -45,8 +45,8 @@ impl<'a> Question<'a> {
         self.parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    pub(crate) fn accept(self) -> Accept {
-        Accept::of(&self.parts.headers, self.query())
+    pub(crate) fn accept(self) -> Accept<'a> {
+        Accept::of(self.header(&ACCEPT), self.header(&USER_AGENT), self.query())
     }
 
     /// The encoding of a document that has only one form. Fails when no clause asks for that.

@@ -53,7 +53,7 @@ pub struct Limits {
     pub handshake_max: Duration,
     /// From a secured connection to its first request.
     pub first_request_max: Duration,
-    /// How long a connection without a request is kept.
+    /// How long a connection without a request is kept at least; twice that at most.
     pub idle_max: Duration,
     /// How often the other end of a quiet HTTP/2 connection is asked whether it is still there.
     pub ping_interval: Duration,

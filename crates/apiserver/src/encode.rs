@@ -23,8 +23,8 @@ use kubewright_apimachinery::{builtin, json, proto, yaml};
 use kubewright_store::{Clock, Rev};
 use serde_json::Value;
 
+pub(crate) use renderer::{Heads, check, converted_form};
 pub use renderer::{Piece, Renderer};
-pub(crate) use renderer::{check, converted_form};
 pub(crate) use view::{Tables, include, not_an_object, partial};
 
 use crate::body::Body;

@@ -41,7 +41,7 @@ pub(crate) struct Flows {
 }
 
 /// What a request belongs to.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Flow {
     schema_uid: HeaderValue,
     level_uid: HeaderValue,
@@ -54,7 +54,7 @@ pub(crate) struct Flow {
 /// A FlowSchema that is in force.
 #[derive(Debug)]
 struct Schema {
-    flow: Flow,
+    flow: Arc<Flow>,
     rules: Vec<PolicyRulesWithSubjects>,
 }
 
@@ -74,13 +74,13 @@ impl Flows {
     }
 
     /// The flow of a request; `None` if it is a stream that is no watch, which has none.
-    pub(crate) fn find(&self, user: &User, target: &Target) -> Option<Flow> {
+    pub(crate) fn find(&self, user: &User, target: &Target) -> Option<Arc<Flow>> {
         if target.is_long_running() && !target.is_watch() {
             return None;
         }
         let schemas = self.schemas.read().unwrap_or_else(PoisonError::into_inner);
         let matching = schemas.iter().find(|schema| schema.matches(user, target));
-        matching.map(|schema| schema.flow.clone())
+        matching.map(|schema| Arc::clone(&schema.flow))
     }
 }
 
@@ -128,7 +128,7 @@ fn compile(
             meter: metrics.flow(schema.metadata.name.as_deref().unwrap_or_default(), level_name),
             is_exempt: level.spec.as_ref().is_some_and(|spec| spec.type_ == "Exempt"),
         };
-        Some(Schema { flow, rules: spec.rules.unwrap_or_default() })
+        Some(Schema { flow: Arc::new(flow), rules: spec.rules.unwrap_or_default() })
     };
     schemas.into_iter().filter_map(schema).collect()
 }

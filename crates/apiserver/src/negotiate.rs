@@ -8,8 +8,6 @@
 #[cfg(test)]
 mod tests;
 
-use http::HeaderMap;
-use http::header::{ACCEPT, USER_AGENT};
 use kubewright_apimachinery::status::Status;
 use kubewright_apimachinery::table::Include;
 
@@ -68,11 +66,11 @@ pub struct Endpoint {
 
 /// What a client accepts.
 #[derive(Debug, Clone, Default)]
-pub struct Accept {
+pub struct Accept<'a> {
     /// As it came; empty when the client did not say.
-    header: String,
+    header: &'a str,
     /// In the order of preference.
-    clauses: Vec<Clause>,
+    clauses: Vec<Clause<'a>>,
     /// Whether a person reads the answer.
     pretty: bool,
     /// The value of `includeObject`.
@@ -81,11 +79,11 @@ pub struct Accept {
 
 /// One of the media types that a client takes, with its parameters.
 #[derive(Debug, Clone)]
-pub(crate) struct Clause {
-    ty: String,
-    subtype: String,
+pub(crate) struct Clause<'a> {
+    ty: &'a str,
+    subtype: &'a str,
     quality: f64,
-    parameters: Vec<(String, String)>,
+    parameters: Vec<(&'a str, &'a str)>,
 }
 
 /// The order in which upstream offers them.
@@ -111,9 +109,18 @@ impl Format {
 const STREAMS: [&str; 2] =
     ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
+/// What upstream's router knows: the encodings that are offered, and the streams.
+static ROUTED: [&str; 5] = [
+    Encoding::Json.media_type(),
+    Encoding::Yaml.media_type(),
+    Encoding::Protobuf.media_type(),
+    STREAMS[0],
+    STREAMS[1],
+];
+
 impl Encoding {
     /// The value of `Content-Type`.
-    pub fn media_type(self) -> &'static str {
+    pub const fn media_type(self) -> &'static str {
         match self {
             Encoding::Json | Encoding::JsonPretty => "application/json",
             Encoding::Yaml => "application/yaml",
@@ -163,21 +170,19 @@ impl Endpoint {
     }
 
     /// What a router lets through.
-    fn routed(self) -> Vec<&'static str> {
-        let streams = if self.collection { &STREAMS[..] } else { &[] };
-        OFFERED.into_iter().map(Encoding::media_type).chain(streams.iter().copied()).collect()
+    fn routed(self) -> &'static [&'static str] {
+        if self.collection { &ROUTED } else { &ROUTED[..OFFERED.len()] }
     }
 }
 
-impl Accept {
-    /// Reads what a request says about its answer.
-    pub fn of(headers: &HeaderMap, query: &str) -> Self {
-        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        let header = text(ACCEPT).unwrap_or_default().to_owned();
+impl<'a> Accept<'a> {
+    /// Reads what a request says about its answer: in the header of that name, by the program that
+    /// it comes from, and in its query.
+    pub fn of(header: &'a str, user_agent: &str, query: &str) -> Self {
         Accept {
-            clauses: clauses(&header),
             header,
-            pretty: is_pretty(query, text(USER_AGENT).unwrap_or_default()),
+            clauses: clauses(header),
+            pretty: is_pretty(query, user_agent),
             include: parameter(query, "includeObject").unwrap_or_default(),
         }
     }
@@ -188,7 +193,7 @@ impl Accept {
     /// It can give nothing of what the client accepts.
     pub fn format(&self, endpoint: Endpoint) -> Result<Format, Box<Status>> {
         if !endpoint.custom {
-            self.route(&endpoint.routed())?;
+            self.route(endpoint.routed())?;
         }
         let failure = self.failure();
         if self.header.is_empty() {
@@ -216,7 +221,7 @@ impl Accept {
         if self.header.is_empty() {
             return Some(Encoding::Json.readable(self.pretty));
         }
-        let plain = |clause: &Clause, encoding| clause.is_plain(encoding).then_some(());
+        let plain = |clause: &Clause<'_>, encoding| clause.is_plain(encoding).then_some(());
         self.first_match(plain).map(|(encoding, ())| encoding)
     }
 
@@ -246,7 +251,7 @@ impl Accept {
     /// The first clause that some encoding satisfies, as `allows` judges.
     pub(crate) fn first_match<T>(
         &self,
-        allows: impl Fn(&Clause, Encoding) -> Option<T>,
+        allows: impl Fn(&Clause<'_>, Encoding) -> Option<T>,
     ) -> Option<(Encoding, T)> {
         self.clauses.iter().find_map(|clause| {
             let mut offered = OFFERED.into_iter().filter(|encoding| clause.matches(*encoding));
@@ -258,11 +263,11 @@ impl Accept {
         })
     }
 
-    fn allows(&self, endpoint: Endpoint, clause: &Clause, encoding: Encoding) -> Option<View> {
+    fn allows(&self, endpoint: Endpoint, clause: &Clause<'_>, encoding: Encoding) -> Option<View> {
         for (name, value) in &clause.parameters {
-            let is_allowed = match name.as_str() {
-                "stream" => value.is_empty() || (encoding.has_stream() && value == "watch"),
-                "sv" => value.is_empty() || value == "v1",
+            let is_allowed = match *name {
+                "stream" => value.is_empty() || (encoding.has_stream() && *value == "watch"),
+                "sv" => value.is_empty() || *value == "v1",
                 _ => true,
             };
             if !is_allowed {
@@ -299,11 +304,11 @@ impl Accept {
     }
 }
 
-impl Clause {
+impl Clause<'_> {
     /// The last value that it gives a parameter.
     pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
-        let found = self.parameters.iter().rfind(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str())
+        let found = self.parameters.iter().rfind(|(known, _)| *known == name);
+        found.map(|(_, value)| *value)
     }
 
     /// Whether it asks for nothing but an encoding, or for a stream that there is.
@@ -314,9 +319,9 @@ impl Clause {
 
     /// Whether it asks for no version of its own, nor for a stream that there is not.
     pub(crate) fn is_unversioned(&self, encoding: Encoding) -> bool {
-        self.parameters.iter().all(|(name, value)| match name.as_str() {
+        self.parameters.iter().all(|(name, value)| match *name {
             "sv" => value.is_empty(),
-            "stream" => value.is_empty() || (encoding.has_stream() && value == "watch"),
+            "stream" => value.is_empty() || (encoding.has_stream() && *value == "watch"),
             _ => true,
         })
     }
@@ -328,7 +333,7 @@ impl Clause {
     /// Whether a media type without parameters is one of those meant.
     fn names(&self, media_type: &str) -> bool {
         let (ty, subtype) = media_type.split_once('/').unwrap_or((media_type, ""));
-        match (self.ty.as_str(), self.subtype.as_str()) {
+        match (self.ty, self.subtype) {
             ("*", "*") => true,
             (own, "*") => own == ty,
             (own, sub) => own == ty && sub == subtype,
@@ -337,7 +342,7 @@ impl Clause {
 
     /// Whether it comes before another one. This is no order (upstream's is none either), so how
     /// it is sorted by matters.
-    fn is_before(&self, other: &Clause) -> bool {
+    fn is_before(&self, other: &Clause<'_>) -> bool {
         self.quality > other.quality
             || (self.ty != "*" && other.ty == "*")
             || (self.subtype != "*" && other.subtype == "*")
@@ -345,8 +350,8 @@ impl Clause {
 }
 
 /// The clauses of a header, the most wanted first. What cannot be read is skipped.
-fn clauses(header: &str) -> Vec<Clause> {
-    let mut clauses: Vec<Clause> = header.split(',').filter_map(clause).collect();
+fn clauses(header: &str) -> Vec<Clause<'_>> {
+    let mut clauses: Vec<Clause<'_>> = header.split(',').filter_map(clause).collect();
     for end in 1..clauses.len() {
         let mut at = end;
         while at > 0 && clauses[at].is_before(&clauses[at - 1]) {
@@ -357,16 +362,15 @@ fn clauses(header: &str) -> Vec<Clause> {
     clauses
 }
 
-fn clause(text: &str) -> Option<Clause> {
-    let trimmed = |text: &str| text.trim_matches(' ').to_owned();
+fn clause(text: &str) -> Option<Clause<'_>> {
     let mut parts = text.trim_matches(' ').split(';');
     let range = parts.next()?;
     let (ty, subtype) = match range.split_once('/').unwrap_or((range, "")) {
         // Some clients mean everything by a single star.
-        (ty, "") if ty.trim_matches(' ') == "*" => ("*".to_owned(), "*".to_owned()),
+        (ty, "") if ty.trim_matches(' ') == "*" => ("*", "*"),
         (_, "") => return None,
         (_, subtype) if subtype.contains('/') => return None,
-        (ty, subtype) => (trimmed(ty), trimmed(subtype)),
+        (ty, subtype) => (ty.trim_matches(' '), subtype.trim_matches(' ')),
     };
     let mut clause = Clause { ty, subtype, quality: 1.0, parameters: Vec::new() };
     for part in parts {
@@ -376,7 +380,7 @@ fn clause(text: &str) -> Option<Clause> {
         }
         match name.trim_matches(' ') {
             "q" => clause.quality = value.parse().unwrap_or(0.0),
-            name => clause.parameters.push((name.to_owned(), trimmed(value))),
+            name => clause.parameters.push((name, value.trim_matches(' '))),
         }
     }
     Some(clause)

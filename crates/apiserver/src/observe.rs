@@ -32,7 +32,7 @@ pub(crate) struct Observed {
     series: OnceLock<Arc<Series>>,
     under_way: OnceLock<UnderWay>,
     /// Unset while nobody is identified, and for streams.
-    flow: OnceLock<Flow>,
+    flow: OnceLock<Arc<Flow>>,
     /// Until it is answered.
     executing: OnceLock<Executing>,
     answer: Option<Answer>,
@@ -67,7 +67,7 @@ impl Observed {
     }
 
     /// It belongs to a flow, which its answer is to name.
-    pub(crate) fn belongs_to(&self, flow: Flow, is_watch: bool, is_let_in: bool) {
+    pub(crate) fn belongs_to(&self, flow: Arc<Flow>, is_watch: bool, is_let_in: bool) {
         match is_let_in {
             true => drop(self.executing.set(flow.meter.dispatch(is_watch))),
             false => flow.meter.reject(),

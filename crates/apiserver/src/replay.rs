@@ -1,5 +1,7 @@
 //! Plays recorded requests to a whole server, which must answer as upstream did.
 
+use std::sync::Arc;
+
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use kubewright_apimachinery::json::go_quote;
@@ -79,7 +81,7 @@ pub(crate) async fn send(
         .uri(path)
         .header("content-type", media)
         .header("user-agent", "kubewright-conformance")
-        .extension(user)
+        .extension(Arc::new(user))
         .body(Full::new(bytes::Bytes::from(body)))
         .expect("the request is well-formed");
     let response = server.call(request).await;

@@ -13,6 +13,7 @@ use kubewright_apimachinery::schema::{self, Structural, crd};
 use kubewright_store::Key;
 
 use crate::crd::convert::Conversion;
+use crate::encode::Heads;
 use crate::index::PREFIX;
 use crate::kinds::{self, Field, Rules};
 use crate::strategy::Tracking;
@@ -33,6 +34,7 @@ pub struct Resource {
     pub prefix: String,
     pub origin: Origin,
     pub(crate) tracking: OnceLock<Tracking>,
+    pub(crate) heads: OnceLock<Heads>,
 }
 
 /// Who defined a resource.
@@ -105,6 +107,7 @@ impl Resource {
                 below: None,
             }),
             tracking: OnceLock::new(),
+            heads: OnceLock::new(),
         }
     }
 
@@ -136,6 +139,7 @@ impl Resource {
                 below,
             }),
             tracking: OnceLock::new(),
+            heads: OnceLock::new(),
         }
     }
 
@@ -162,13 +166,16 @@ impl Resource {
 
     /// Where one object is kept. `namespace` is given exactly for namespaced resources.
     pub fn key(&self, namespace: Option<&str>, name: &str) -> Key {
-        Key::from(format!("{}{name}", self.prefix_in(namespace)))
+        Key::from(match namespace {
+            Some(namespace) => [&self.prefix, namespace, "/", name].concat(),
+            None => [&self.prefix, name].concat(),
+        })
     }
 
     /// What the keys of all objects begin with, or of those in one namespace.
     pub fn prefix_in(&self, namespace: Option<&str>) -> String {
         match namespace {
-            Some(namespace) => format!("{}{namespace}/", self.prefix),
+            Some(namespace) => [&self.prefix, namespace, "/"].concat(),
             None => self.prefix.clone(),
         }
     }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::FutureExt as _;
-use http::header::X_CONTENT_TYPE_OPTIONS;
+use http::header::{ACCEPT, USER_AGENT, X_CONTENT_TYPE_OPTIONS};
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
@@ -128,7 +128,7 @@ pub(crate) struct Inner {
 
 /// A request that its user may make. Only [`Inner::permit`] makes one.
 pub(crate) struct Authorized {
-    pub(crate) user: User,
+    pub(crate) user: Arc<User>,
     pub(crate) target: Target,
     pub(crate) parts: Parts,
     pub(crate) query: Query,
@@ -216,14 +216,20 @@ impl Server {
     }
 
     /// Answers a request. Whoever calls in the same process says who it is with an extension of
-    /// type [`User`].
+    /// type `Arc<`[`User`]`>`.
     pub async fn call<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let (parts, body) = request.into_parts();
-        let accept = Accept::of(&parts.headers, parts.uri.query().unwrap_or_default());
+        // Kept here, since the rest of the request goes on.
+        let accepted = parts.headers.get(ACCEPT).cloned();
+        let accept = Accept::of(
+            text(accepted.as_ref()),
+            text(parts.headers.get(USER_AGENT)),
+            parts.uri.query().unwrap_or_default(),
+        );
         let observed = Observed::begin(&self.0.metrics);
         // A request that fails half-way leaves nothing that others see.
         let responding =
@@ -245,7 +251,7 @@ impl Inner {
         &self,
         parts: Parts,
         body: B,
-        accept: &Accept,
+        accept: &Accept<'_>,
         observed: &Observed,
     ) -> Result<Response<Body>, Refusal>
     where
@@ -279,9 +285,8 @@ impl Inner {
         match &authorized.target {
             Target::Path { .. } => self.document(&authorized, observed).await,
             Target::Resource(target) => {
-                let target = target.clone();
                 let body = Sent::new(body.map_err(Into::into));
-                let answered = self.resource(&authorized, &target, body, accept, observed).await;
+                let answered = self.resource(&authorized, target, body, accept, observed).await;
                 let mut response = match answered {
                     Ok(response) => response,
                     Err(refusal) => encode::failure(&refusal, accept.failure()),
@@ -296,13 +301,13 @@ impl Inner {
     }
 
     /// Tells who makes a request, or on whose behalf.
-    async fn identify(&self, parts: &Parts, observed: &Observed) -> Result<User, Refusal> {
+    async fn identify(&self, parts: &Parts, observed: &Observed) -> Result<Arc<User>, Refusal> {
         let begun = Instant::now();
         let mut authenticated = self.authenticator.authenticate(parts);
         if authenticated.is_err() && self.authenticator.catch_up_with(parts).await {
             authenticated = self.authenticator.authenticate(parts);
         }
-        observed.authenticated(authenticated.as_ref().ok(), begun);
+        observed.authenticated(authenticated.as_deref().ok(), begun);
         if let Some(peer) = parts.extensions.get::<Arc<edge::Peer>>()
             && let Some(Some(certified)) = peer.certified.get()
         {
@@ -310,7 +315,7 @@ impl Inner {
             self.metrics.certified(Duration::from_secs(u64::try_from(lifetime).unwrap_or(0)));
         }
         if let Some(log) = &self.audit
-            && let Some(trail) = Trail::begin(log, authenticated.as_ref().ok(), parts).await
+            && let Some(trail) = Trail::begin(log, authenticated.as_deref().ok(), parts).await
         {
             observed.follow(trail);
         }
@@ -319,11 +324,16 @@ impl Inner {
             return Ok(user);
         };
         observed.impersonated(&impersonated);
-        Ok(impersonated.user)
+        Ok(Arc::new(impersonated.user))
     }
 
     /// Lets a request through if its user may make it.
-    fn permit(&self, user: User, parts: Parts, observed: &Observed) -> Result<Authorized, Refusal> {
+    fn permit(
+        &self,
+        user: Arc<User>,
+        parts: Parts,
+        observed: &Observed,
+    ) -> Result<Authorized, Refusal> {
         let query = Query::parse(parts.uri.query());
         let target = Target::of(&parts, &query);
         if let Some(flow) = self.flows.find(&user, &target) {
@@ -436,6 +446,11 @@ impl Inner {
     pub(crate) fn now(&self) -> Timestamp {
         index::now(&self.store)
     }
+}
+
+/// The value of a header; empty when there is none, or none that is text.
+fn text(value: Option<&HeaderValue>) -> &str {
+    value.and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 /// Reads a whole body, if it is not too long.

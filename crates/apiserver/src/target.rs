@@ -4,6 +4,7 @@
 //! whether the thing exists. The reading is upstream's `RequestInfo`.
 
 use std::borrow::Cow;
+use std::str::Split;
 
 use http::Method;
 use kubewright_apimachinery::selector::field::Selector;
@@ -97,14 +98,8 @@ impl Target {
     /// Whether the answer lasts as long as both sides like: a watch, or another stream.
     pub(crate) fn is_long_running(&self) -> bool {
         match self {
-            Target::Resource(target) => {
-                matches!(target.verb, Verb::Watch | Verb::Proxy)
-                    || matches!(
-                        target.subresource.as_str(),
-                        "attach" | "exec" | "log" | "portforward" | "proxy"
-                    )
-            }
-            Target::Path { path, .. } => path.starts_with("/debug/pprof/"),
+            Target::Resource(target) => lasts(target.verb, &target.subresource),
+            Target::Path { path, .. } => path_lasts(path),
         }
     }
 
@@ -115,63 +110,114 @@ impl Target {
     /// Reads a request. `watch` tells whether the query asks for one, `named` whether its field
     /// selector asks for one object by name.
     pub fn parse(method: &Method, path: &str, watch: bool, named: Option<&str>) -> Target {
-        let other =
-            || Target::Path { path: path.to_owned(), verb: method.as_str().to_ascii_lowercase() };
-        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
-        let (group, version, mut rest) = match parts.as_slice() {
-            ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
-            ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
-            _ => return other(),
+        let Some(said) = ResourcePath::read(method, path, watch) else {
+            return Target::Path {
+                path: path.to_owned(),
+                verb: method.as_str().to_ascii_lowercase(),
+            };
         };
-        let (verb, says_verb) = match rest {
-            ["proxy" | "watch"] => return other(),
-            ["proxy", ..] => (Verb::Proxy, true),
-            ["watch", ..] => (Verb::Watch, true),
+        let is_collection = said.name.is_empty();
+        // Asking a collection for one name is asking for that object.
+        let asked = match (said.verb, named) {
+            (Verb::List | Verb::Watch, Some(name)) if is_collection => name,
+            _ => said.name,
+        };
+        Target::Resource(ResourceTarget {
+            verb: said.verb,
+            group: said.group.to_owned(),
+            version: said.version.to_owned(),
+            namespace: said.namespace.map(str::to_owned),
+            resource: said.resource.to_owned(),
+            subresource: said.subresource.to_owned(),
+            name: asked.to_owned(),
+            is_collection,
+            says_verb: said.says_verb,
+            rest: said.rest.map(str::to_owned).collect(),
+        })
+    }
+}
+
+/// What a path says about a resource, in its own words.
+#[derive(Debug, Clone)]
+pub(crate) struct ResourcePath<'a> {
+    pub(crate) verb: Verb,
+    pub(crate) subresource: &'a str,
+    group: &'a str,
+    version: &'a str,
+    namespace: Option<&'a str>,
+    resource: &'a str,
+    name: &'a str,
+    says_verb: bool,
+    rest: Split<'a, char>,
+}
+
+impl<'a> ResourcePath<'a> {
+    /// `None` if the path is about no resource.
+    pub(crate) fn read(method: &Method, path: &'a str, watch: bool) -> Option<Self> {
+        let mut rest = path.trim_matches('/').split('/');
+        let group = match rest.next() {
+            Some("api") => "",
+            Some("apis") => rest.next()?,
+            _ => return None,
+        };
+        let version = rest.next()?;
+
+        let (verb, says_verb) = match rest.clone().next()? {
+            "proxy" => (Verb::Proxy, true),
+            "watch" => (Verb::Watch, true),
             _ => (verb_of(method), false),
         };
         if says_verb {
-            rest = &rest[1..];
+            rest.next();
+            rest.clone().next()?;
         }
 
         let mut namespace = None;
-        if let ["namespaces", name, after @ ..] = rest {
-            namespace = Some((*name).to_owned());
+        let mut inside = rest.clone();
+        if inside.next() == Some("namespaces")
+            && let Some(name) = inside.next()
+        {
+            namespace = Some(name);
             // A namespace's own parts are not resources inside it.
-            if !after.is_empty() && !matches!(after[0], "status" | "finalize") {
-                rest = after;
+            if !matches!(inside.clone().next(), None | Some("status" | "finalize")) {
+                rest = inside;
             }
         }
-        let mut target = ResourceTarget {
-            verb,
-            group: group.to_owned(),
-            version: version.to_owned(),
-            namespace,
-            says_verb,
-            ..ResourceTarget::default()
+        let resource = rest.next().unwrap_or_default();
+        let name = rest.next().unwrap_or_default();
+        let subresource = match verb {
+            Verb::Proxy => "",
+            _ => rest.next().unwrap_or_default(),
         };
-        let mut rest = rest.iter().map(|part| (*part).to_owned());
-        target.resource = rest.next().unwrap_or_default();
-        target.name = rest.next().unwrap_or_default();
-        if verb != Verb::Proxy {
-            target.subresource = rest.next().unwrap_or_default();
-        }
-        target.rest = rest.collect();
-
-        target.is_collection = target.name.is_empty();
-        if target.is_collection {
-            target.verb = match target.verb {
-                Verb::Get if watch => Verb::Watch,
-                Verb::Get => Verb::List,
-                Verb::Delete => Verb::DeleteCollection,
-                verb => verb,
-            };
-            // Asking a collection for one name is asking for that object.
-            if let (Verb::List | Verb::Watch, Some(name)) = (target.verb, named) {
-                target.name = name.to_owned();
-            }
-        }
-        Target::Resource(target)
+        let verb = match verb {
+            Verb::Get if name.is_empty() && watch => Verb::Watch,
+            Verb::Get if name.is_empty() => Verb::List,
+            Verb::Delete if name.is_empty() => Verb::DeleteCollection,
+            verb => verb,
+        };
+        Some(ResourcePath {
+            verb,
+            subresource,
+            group,
+            version,
+            namespace,
+            resource,
+            name,
+            says_verb,
+            rest,
+        })
     }
+}
+
+/// Whether what is asked of a resource lasts as long as both sides like.
+pub(crate) fn lasts(verb: Verb, subresource: &str) -> bool {
+    matches!(verb, Verb::Watch | Verb::Proxy)
+        || matches!(subresource, "attach" | "exec" | "log" | "portforward" | "proxy")
+}
+
+/// The same for what is no resource.
+pub(crate) fn path_lasts(path: &str) -> bool {
+    path.starts_with("/debug/pprof/")
 }
 
 /// The path that escapes stand for, or `None` if one stands for nothing. Bytes that are no text

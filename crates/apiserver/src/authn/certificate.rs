@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
+use super::authenticated;
 use super::token::CREDENTIAL_ID;
 use crate::user::User;
 
@@ -33,7 +35,7 @@ const UID: &[u64] = &[1, 3, 6, 1, 4, 1, 57683, 2];
 /// Whom a certificate stands for, and how long.
 #[derive(Debug, Clone)]
 pub(crate) struct Certified {
-    pub(crate) user: User,
+    pub(crate) user: Arc<User>,
     /// In seconds since 1970.
     pub(crate) not_after: i64,
 }
@@ -98,5 +100,5 @@ pub(super) fn user(der: &[u8]) -> Result<Option<Certified>, CertificateError> {
         extra: BTreeMap::from([(CREDENTIAL_ID.to_owned(), vec![id])]),
     };
     let not_after = certificate.validity().not_after.timestamp();
-    Ok(Some(Certified { user, not_after }))
+    Ok(Some(Certified { user: Arc::new(authenticated(user)), not_after }))
 }

@@ -40,7 +40,7 @@ fn parts(path: &str, headers: &[(&str, &str)]) -> Parts {
     request.body(()).expect("a request").into_parts().0
 }
 
-fn shown(result: Result<User, Box<Status>>) -> String {
+fn shown(result: Result<Arc<User>, Box<Status>>) -> String {
     match result {
         Ok(user) => format!("{} {} {}", user.name, user.uid, user.groups.join(",")),
         Err(status) => format!("{} {}", status.code, status.message),
@@ -97,7 +97,7 @@ fn nobody_is_served_unnamed_where_that_is_off() {
 fn an_identity_in_memory_comes_before_all_others() {
     let authenticator = authenticator(&sample::store(), Vec::new());
     let mut parts = parts("/api", &[("authorization", "Bearer wrong")]);
-    parts.extensions.insert(User::new("system:apiserver", ["system:masters".to_owned()]));
+    parts.extensions.insert(Arc::new(User::new("system:apiserver", ["system:masters".to_owned()])));
     assert_eq!(
         shown(authenticator.identify(&parts)),
         "system:apiserver  system:masters,system:authenticated"
@@ -844,12 +844,12 @@ async fn a_node_is_its_pods_accounts_own_to_impersonate() {
         let name = format!("system:node:{node}");
         let mut parts = parts("/api/v1/namespaces/web/configmaps", &[("impersonate-user", &name)]);
         let extra = ("authentication.kubernetes.io/node-name".to_owned(), vec!["n1".to_owned()]);
-        parts.extensions.insert(User {
+        parts.extensions.insert(Arc::new(User {
             name: "system:serviceaccount:web:robot".to_owned(),
             uid: UID.to_owned(),
             groups: vec!["system:serviceaccounts".to_owned()],
             extra: BTreeMap::from([extra]),
-        });
+        }));
         shown(authenticator.identify(&parts))
     };
     assert_eq!(identify("n1"), "system:node:n1  system:nodes,system:authenticated");

@@ -7,7 +7,7 @@ use http::Method;
 use http::Uri;
 use kubewright_apimachinery::time::{GoDuration, ParseDurationError};
 
-use crate::target::{self, Target, Verb};
+use crate::target::{self, ResourcePath, Verb};
 
 /// What a request may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,26 +20,31 @@ pub(super) enum Class {
 
 impl Class {
     pub(super) fn of(method: &Method, uri: &Uri) -> Self {
-        match target(method, uri) {
-            target if target.is_long_running() => Class::LongRunning,
-            Target::Resource(target) if matches!(target.verb, Verb::Get | Verb::List) => {
-                Class::ReadOnly
-            }
-            Target::Path { .. } if method == Method::GET => Class::ReadOnly,
-            Target::Resource(_) | Target::Path { .. } => Class::Mutating,
+        let path = unescaped(uri);
+        let (lasts, only_reads) = match ResourcePath::read(method, &path, says_watch(uri)) {
+            Some(said) => (
+                target::lasts(said.verb, said.subresource),
+                matches!(said.verb, Verb::Get | Verb::List),
+            ),
+            None => (target::path_lasts(&path), method == Method::GET),
+        };
+        match (lasts, only_reads) {
+            (true, _) => Class::LongRunning,
+            (false, true) => Class::ReadOnly,
+            (false, false) => Class::Mutating,
         }
     }
 }
 
 /// Whether a request asks for the changes of a collection.
 pub(super) fn is_watch(method: &Method, uri: &Uri) -> bool {
-    matches!(target(method, uri), Target::Resource(target) if target.verb == Verb::Watch)
+    ResourcePath::read(method, &unescaped(uri), says_watch(uri))
+        .is_some_and(|said| said.verb == Verb::Watch)
 }
 
-fn target(method: &Method, uri: &Uri) -> Target {
+fn unescaped(uri: &Uri) -> Cow<'_, str> {
     // What cannot be read is answered at once, whatever it costs.
-    let path = target::unescape(uri.path()).unwrap_or(Cow::Borrowed(uri.path()));
-    Target::parse(method, &path, says_watch(uri), None)
+    target::unescape(uri.path()).unwrap_or(Cow::Borrowed(uri.path()))
 }
 
 /// How long a request asks to take at most; `None` leaves it to the server.

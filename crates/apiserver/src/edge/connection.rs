@@ -192,9 +192,9 @@ impl Http {
         let streams = Streams(tasks.clone());
         let mut one = auto::Builder::new(streams.clone());
         one.http1()
-            .timer(TokioTimer::new())
-            // Runs while a connection is idle, too, so it cannot be shorter.
-            .header_read_timeout(limits.idle_max)
+            // Connections that bring no request are ended by whoever serves them; a timer for each
+            // request would be set and taken back for nothing.
+            .header_read_timeout(None)
             .max_headers(limits.header_count_max)
             .max_buf_size(limits.header_bytes_max as usize)
             // As Go writes them; some people's scripts look for `Audit-Id`.

@@ -89,15 +89,15 @@ impl Front {
         let started = Instant::now();
         let class = Class::of(request.method(), request.uri());
         let audit_id = audit_id(&mut request);
-        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let gzip = class != Class::LongRunning
-            && method != Method::HEAD
+            && request.method() != Method::HEAD
             && gzip::is_accepted(request.headers());
+        let (method, path) = (request.method(), request.uri().path());
         let span = debug_span!("request", %method, path, audit_id = ?audit_id);
 
         let is_logged = self.is_logged && enabled!(target: REQUEST_LOG, Level::INFO);
-        let caller = is_logged.then(Caller::default);
-        if let Some(caller) = &caller {
+        let logged = is_logged.then(|| (method.clone(), path.to_owned(), Caller::default()));
+        if let Some((.., caller)) = &logged {
             request.extensions_mut().insert(caller.clone());
         }
         let permit = self.permit(class);
@@ -125,7 +125,7 @@ impl Front {
         let headers = response.headers_mut();
         headers.entry(&AUDIT_ID).or_insert(audit_id);
         headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
-        if let Some(Caller(name)) = caller {
+        if let Some((method, path, Caller(name))) = logged {
             info!(
                 target: REQUEST_LOG,
                 %method,
@@ -222,8 +222,9 @@ fn audit_id<B>(request: &mut Request<B>) -> HeaderValue {
     if let Some(id) = brought {
         return id.clone();
     }
-    let id = Uuid::new_v4().hyphenated().to_string();
-    let id = HeaderValue::try_from(id).expect("a UUID is ASCII");
+    let mut text = Uuid::encode_buffer();
+    let id = Uuid::new_v4().hyphenated().encode_lower(&mut text);
+    let id = HeaderValue::from_str(id).expect("a UUID is ASCII");
     request.headers_mut().insert(&AUDIT_ID, id.clone());
     id
 }

@@ -25,7 +25,7 @@ use crate::user::User;
 pub struct Local {
     server: Server,
     /// Nobody, if requests are to show themselves who makes them.
-    user: Option<User>,
+    user: Option<Arc<User>>,
     agent: Option<HeaderValue>,
     front: Arc<Front>,
     traffic: Arc<Traffic>,
@@ -43,7 +43,7 @@ impl Local {
 impl Server {
     /// The server as this user sees it, without a socket.
     pub fn as_user(&self, user: User) -> Local {
-        self.local(Some(user))
+        self.local(Some(Arc::new(user)))
     }
 
     /// The server as anybody sees it, without a socket. Whoever shows no token is anonymous.
@@ -51,7 +51,7 @@ impl Server {
         self.local(None)
     }
 
-    fn local(&self, user: Option<User>) -> Local {
+    fn local(&self, user: Option<Arc<User>>) -> Local {
         let front = Front::new(&Limits::default(), false, self.shutdown().clone());
         Local {
             server: self.clone(),
@@ -78,7 +78,7 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         if let Some(user) = &self.user {
-            request.extensions_mut().insert(user.clone());
+            request.extensions_mut().insert(Arc::clone(user));
         }
         if let Some(agent) = &self.agent {
             request.headers_mut().entry(USER_AGENT).or_insert_with(|| agent.clone());

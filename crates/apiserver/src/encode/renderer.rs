@@ -24,9 +24,14 @@ use crate::selection::text;
 #[derive(Debug, Clone)]
 pub struct Renderer {
     resource: Arc<Resource>,
-    /// How stored bytes begin that are in the version of the resource.
+}
+
+/// How the objects of a resource begin.
+#[derive(Debug)]
+pub(crate) struct Heads {
+    /// Stored bytes that are in the version of the resource.
     own: Box<[u8]>,
-    /// How an object begins on the wire.
+    /// On the wire.
     opening: Box<[u8]>,
     version: u64,
     schema: u64,
@@ -58,8 +63,8 @@ fn hash(api_version: &str) -> u64 {
     version.finish()
 }
 
-impl Renderer {
-    pub fn new(resource: &Arc<Resource>) -> Self {
+impl Heads {
+    fn of(resource: &Resource) -> Self {
         let gvk = &resource.gvk;
         let (kind, api_version) = (&gvk.kind, gvk.api_version());
         let own = format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","#);
@@ -70,13 +75,22 @@ impl Renderer {
                 (opening, custom.schema_hash)
             }
         };
-        Renderer {
-            resource: Arc::clone(resource),
+        Heads {
             own: own.into_bytes().into(),
             opening: opening.into_bytes().into(),
             version: hash(&api_version),
             schema,
         }
+    }
+}
+
+impl Renderer {
+    pub fn new(resource: &Arc<Resource>) -> Self {
+        Renderer { resource: Arc::clone(resource) }
+    }
+
+    fn heads(&self) -> &Heads {
+        self.resource.heads.get_or_init(|| Heads::of(&self.resource))
     }
 
     pub fn resource(&self) -> &Arc<Resource> {
@@ -85,19 +99,20 @@ impl Renderer {
 
     /// Tells renderings apart; `encoding` is the caller's.
     pub(crate) fn form(&self, encoding: u64) -> Form {
-        Form { version: self.version, schema: self.schema, encoding }
+        let Heads { version, schema, .. } = *self.heads();
+        Form { version, schema, encoding }
     }
 
     /// How an object begins on the wire: the brace and what it is.
     pub fn opening(&self) -> &[u8] {
-        &self.opening
+        &self.heads().opening
     }
 
     /// How an item of a list begins. Items of built-in kinds do not say what they are.
     pub fn item_opening(&self) -> &[u8] {
         match &self.resource.origin {
             Origin::Builtin(_) => b"{",
-            Origin::Custom(_) => &self.opening,
+            Origin::Custom(_) => self.opening(),
         }
     }
 
@@ -106,8 +121,9 @@ impl Renderer {
         Ok(match encoding {
             Encoding::Json => {
                 let piece = self.json(rev, rev.revision)?;
-                let mut bytes = Vec::with_capacity(self.opening.len() + piece.bytes_max() + 1);
-                bytes.extend_from_slice(&self.opening);
+                let opening = self.opening();
+                let mut bytes = Vec::with_capacity(opening.len() + piece.bytes_max() + 1);
+                bytes.extend_from_slice(opening);
                 piece.write(&mut bytes);
                 bytes.push(b'\n');
                 bytes.into()
@@ -128,7 +144,7 @@ impl Renderer {
     ) -> Result<Piece<'r>, Box<Status>> {
         check(rev)?;
         let parts = rev.extracted.parts(&rev.value);
-        let is_own = *parts.type_meta == *self.own;
+        let is_own = *parts.type_meta == *self.heads().own;
         let as_stored = match &self.resource.origin {
             Origin::Builtin(_) => is_own,
             Origin::Custom(_) => rev.extracted.is_shown(),

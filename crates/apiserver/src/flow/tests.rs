@@ -1,5 +1,6 @@
 //! Requests and the flows that upstream's own objects, and others, give them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Method, Request, StatusCode};
@@ -170,7 +171,7 @@ fn a_schema_says_whether_its_level_exists() {
 /// The header of an answer to somebody who is no master.
 async fn answered(server: &Server, name: &HeaderName, path: &str) -> (StatusCode, Option<String>) {
     let request = Request::get(path)
-        .extension(User::new("alice", []))
+        .extension(Arc::new(User::new("alice", [])))
         .body(http_body_util::Empty::new())
         .expect("a request");
     let response = server.call(request).await;

@@ -1,6 +1,7 @@
 //! The page as a scraper gets it, from a server in memory.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -12,7 +13,8 @@ use crate::server::tests::{ask, server};
 use crate::user::User;
 
 async fn get(server: &Server, path: &str, user: User) -> (StatusCode, http::HeaderMap, String) {
-    let request = Request::builder().uri(path).extension(user).body(Full::new(Bytes::new()));
+    let request =
+        Request::builder().uri(path).extension(Arc::new(user)).body(Full::new(Bytes::new()));
     let response = server.call(request.expect("it is well-formed")).await;
     let (parts, body) = response.into_parts();
     let body = body.collect().await.expect("a body ends").to_bytes();
@@ -126,7 +128,7 @@ async fn a_watch_is_open_until_its_body_is_dropped() {
     let server = server();
     ask(&server, "POST /api/v1/namespaces", json!({"metadata": {"name": "a"}})).await;
     let request = Request::get("/api/v1/namespaces?watch=1&resourceVersion=0")
-        .extension(User::apiserver())
+        .extension(Arc::new(User::apiserver()))
         .body(Full::new(Bytes::new()))
         .expect("it is well-formed");
     let mut watch = server.call(request).await.into_body();
@@ -153,7 +155,7 @@ async fn a_request_that_is_given_up_is_a_termination() {
     let stalled = futures::stream::pending::<Result<http_body::Frame<Bytes>, std::io::Error>>();
     let request = Request::post("/api/v1/namespaces")
         .header("content-type", "application/json")
-        .extension(User::apiserver())
+        .extension(Arc::new(User::apiserver()))
         .body(http_body_util::StreamBody::new(stalled))
         .expect("it is well-formed");
     let call = server.call(request);

@@ -1,16 +1,10 @@
 //! What clients accept, and what they get. Upstream's answers, asked from its binary.
 
-use http::HeaderValue;
-
 use super::*;
 use crate::sample;
 
-fn accept(header: &str) -> Accept {
-    let mut headers = HeaderMap::new();
-    if !header.is_empty() {
-        headers.insert(ACCEPT, HeaderValue::from_str(header).expect("it is a header"));
-    }
-    Accept::of(&headers, "")
+fn accept(header: &str) -> Accept<'_> {
+    Accept::of(header, "", "")
 }
 
 fn said(header: &str, endpoint: Endpoint) -> String {
@@ -119,10 +113,8 @@ fn failures_know_no_views() {
 
 #[test]
 fn people_get_lines() {
-    let check = |query: &str, agent: &'static str, expected: bool| {
-        let mut headers = HeaderMap::new();
-        headers.insert(USER_AGENT, HeaderValue::from_static(agent));
-        let pretty = Accept::of(&headers, query).failure() == Encoding::JsonPretty;
+    let check = |query: &str, agent: &str, expected: bool| {
+        let pretty = Accept::of("", agent, query).failure() == Encoding::JsonPretty;
         assert_eq!(pretty, expected, "{query:?} {agent:?}");
     };
     check("", "kubectl/v1.36.4", false);

@@ -81,7 +81,7 @@ pub(super) struct Call<'a> {
     authorized: &'a Authorized,
     target: &'a ResourceTarget,
     resource: &'a Arc<Resource>,
-    accept: &'a Accept,
+    accept: &'a Accept<'a>,
     observed: &'a Observed,
 }
 
@@ -163,7 +163,7 @@ impl Inner {
         authorized: &Authorized,
         target: &ResourceTarget,
         body: Sent,
-        accept: &Accept,
+        accept: &Accept<'_>,
         observed: &Observed,
     ) -> Result<Response<Body>, Refusal> {
         if authorized.parts.uri.path().starts_with("//") {
@@ -216,20 +216,24 @@ impl Call<'_> {
         if let Some(connect) = part.and_then(Connect::of) {
             return self.connect(connect, body).await;
         }
+        // Who only reads brings nothing.
+        match (verb, part) {
+            (Verb::Get, Some("scale")) => return self.get_scale().await,
+            (Verb::Get, _) => return self.get().await,
+            (Verb::List, None) => return self.list().await,
+            (Verb::Watch, None) => return self.watch().await,
+            _ => {}
+        }
         let body: Reading<'_> = Box::pin(super::read(body));
         match (verb, part) {
             (Verb::Create, None) => self.create(body).await,
             (Verb::Create, Some("token")) => self.token(body).await,
             (Verb::Create, Some("binding")) => self.bind(body).await,
             (Verb::Create, Some("eviction")) => self.evict(body).await,
-            (Verb::Get, Some("scale")) => self.get_scale().await,
             (Verb::Update, part) => self.update(part, body).await,
             (Verb::Patch, part) => self.patch(part, body).await,
             (Verb::Delete, None) => self.delete(body).await,
             (Verb::DeleteCollection, None) => self.delete_collection(body).await,
-            (Verb::Get, _) => self.get().await,
-            (Verb::List, None) => self.list().await,
-            (Verb::Watch, None) => self.watch().await,
             _ => Err(self.not_allowed()),
         }
     }

@@ -70,7 +70,7 @@ async fn ask_as(server: &Server, line: &str, media: &str, body: Value) -> (Statu
         .method(method)
         .uri(path)
         .header("content-type", media)
-        .extension(User::new("admin", ["system:masters".to_owned()]))
+        .extension(Arc::new(User::new("admin", ["system:masters".to_owned()])))
         .body(Full::new(bytes))
         .expect("the request is well-formed");
     let response = server.call(request).await;

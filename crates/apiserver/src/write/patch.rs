@@ -136,46 +136,46 @@ impl Steps {
         )))
     }
 
+    /// The object with the patch in it, as a tree.
     fn patched(&self, write: &Write<'_>, live: &Value) -> Result<Value, Refusal> {
-        let patched = match &self.how {
-            How::Json(patch) => {
-                patch.apply(live).map_err(|error| Box::new(Status::from(&error)))?
-            }
+        match &self.how {
+            How::Json(patch) => patch.apply(live).map_err(|error| Box::new(Status::from(&error))),
             How::Merge(patch) => merge::apply(live.clone(), patch.clone())
-                .map_err(|error| Box::new(Status::from(&error)))?,
+                .map_err(|error| Box::new(Status::from(&error))),
             How::Strategic(patch) => {
                 let Origin::Builtin(builtin) = &write.resource.origin else {
                     unreachable!("custom resources take no strategic merge patch");
                 };
                 let schema = strategic::Schema::of(builtin.kind.ty());
                 strategic::apply(live.clone(), patch.clone(), schema)
-                    .map_err(|error| Box::new(Status::from(&error)))?
+                    .map_err(|error| Box::new(Status::from(&error)))
             }
             How::Apply(..) => unreachable!("an apply is no patch of the object"),
-        };
-        self.decode(write, patched)
-    }
-
-    /// A patched object as upstream reads it again: complaints come in the order of its members.
-    fn reread(&self, patched: &Value) -> Value {
-        match &self.how {
-            How::Merge(patch) => sorted_along(patched, patch),
-            How::Json(patch) => sorted_along(patched, &trodden(patch)),
-            _ => patched.clone(),
         }
     }
 
-    /// Brings a patched object into the form of its kind again.
-    fn decode(&self, write: &Write<'_>, patched: Value) -> Result<Value, Refusal> {
-        let shown = || match &self.how {
-            How::Strategic(patch) => go::plain(&merged_remainder(patch)),
+    /// A patched object as upstream reads it again: complaints come in the order of its members.
+    fn reread(&self, patched: Value) -> Value {
+        match &self.how {
+            How::Merge(patch) => sorted_along(patched, patch),
+            How::Json(patch) => sorted_along(patched, &trodden(patch)),
+            _ => patched,
+        }
+    }
+
+    /// The object with the patch in it, in the form of its kind again.
+    fn decode(&self, write: &Write<'_>, live: &Value) -> Result<Value, Refusal> {
+        let patched = self.patched(write, live)?;
+        // Only complaints show the object as it was before it was read: it is patched again for them.
+        let shown = || match (&self.how, self.patched(write, live)) {
+            (How::Strategic(patch), _) => go::plain(&merged_remainder(patch)),
             // Upstream has custom resources as trees, whose members it sorts.
-            _ if !write.resource.takes_protobuf() => {
-                let mut patched = patched.clone();
+            (_, Ok(mut patched)) if !write.resource.takes_protobuf() => {
                 json::sort_keys(&mut patched);
                 json::to_string(&patched)
             }
-            _ => json::to_string(&self.reread(&patched)),
+            (_, Ok(patched)) => json::to_string(&self.reread(patched)),
+            (_, Err(_)) => String::new(),
         };
         let invalid = |why: String| {
             let error = Error::invalid(&Path::new("patch"), shown(), why);
@@ -188,18 +188,17 @@ impl Steps {
         let mut violations = self.violations.clone();
         let (mut object, unknown) = match &write.resource.origin {
             Origin::Builtin(builtin) => {
-                let decoded =
-                    builtin::decode(builtin.kind, self.reread(&patched)).map_err(|error| {
-                        match &self.how {
-                            How::Strategic(_) => invalid(conversion_complaint(&error)),
-                            _ => invalid(error.to_string()),
-                        }
-                    })?;
+                let decoded = builtin::decode(builtin.kind, self.reread(patched)).map_err(
+                    |error| match &self.how {
+                        How::Strategic(_) => invalid(conversion_complaint(&error)),
+                        _ => invalid(error.to_string()),
+                    },
+                )?;
                 (decoded.value, decoded.violations)
             }
             Origin::Custom(custom) => {
                 let (object, unknown) =
-                    custom.admit_tree(patched.clone(), Malformed::Refuse).map_err(&invalid)?;
+                    custom.admit_tree(patched, Malformed::Refuse).map_err(&invalid)?;
                 (object, unknown.into_iter().map(Violation::UnspecifiedField).collect())
             }
         };
@@ -340,28 +339,30 @@ fn merged_remainder(patch: &Value) -> Value {
 
 /// The object with the members sorted of each object that a merge patch went into: upstream reads
 /// only those.
-fn sorted_along(object: &Value, patch: &Value) -> Value {
-    match (object, patch) {
-        (Value::Object(members), Value::Object(changes)) => {
-            let mut sorted: Vec<(String, Value)> = members
-                .iter()
-                .map(|(key, value)| (key.clone(), sorted_within(value, changes.get(key))))
-                .collect();
-            sorted.sort_by(|a, b| a.0.cmp(&b.0));
-            sorted.into_iter().collect::<Map<_, _>>().into()
-        }
-        (Value::Array(items), Value::Object(changes)) => {
-            let items = items.iter().enumerate();
-            items.map(|(at, item)| sorted_within(item, changes.get(&at.to_string()))).collect()
-        }
-        _ => object.clone(),
-    }
+fn sorted_along(mut object: Value, patch: &Value) -> Value {
+    sort_along(&mut object, patch);
+    object
 }
 
-fn sorted_within(value: &Value, change: Option<&Value>) -> Value {
-    match change {
-        Some(change) => sorted_along(value, change),
-        None => value.clone(),
+fn sort_along(object: &mut Value, patch: &Value) {
+    let Value::Object(changes) = patch else { return };
+    match object {
+        Value::Object(members) => {
+            members.sort_keys();
+            for (key, change) in changes {
+                if let Some(value) = members.get_mut(key) {
+                    sort_along(value, change);
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter_mut().enumerate() {
+                if let Some(change) = changes.get(&at.to_string()) {
+                    sort_along(item, change);
+                }
+            }
+        }
+        _ => {}
     }
 }
 
@@ -422,7 +423,7 @@ impl Revise for Patch {
         match (&steps.how, live) {
             (How::Apply(config, violations), live) => steps.apply(write, live, config, violations),
             (_, Some(live)) => {
-                let object = steps.patched(write, live)?;
+                let object = steps.decode(write, live)?;
                 Ok(write.track(Some(live), object))
             }
             (_, None) => Err(write.not_found()),

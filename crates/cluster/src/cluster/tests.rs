@@ -26,7 +26,7 @@ async fn create_namespace(cluster: &Cluster, name: &str) -> StatusCode {
     let body = format!(r#"{{"metadata":{{"name":"{name}"}}}}"#);
     let request = Request::post("/api/v1/namespaces")
         .header("content-type", "application/json")
-        .extension(User::new("admin", [MASTERS.to_owned()]))
+        .extension(Arc::new(User::new("admin", [MASTERS.to_owned()])))
         .body(Full::new(Bytes::from(body)))
         .expect("a request");
     cluster.server().call(request).await.status()

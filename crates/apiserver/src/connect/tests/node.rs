@@ -133,7 +133,7 @@ fn request(method: &str, path: &str) -> http::request::Builder {
         .method(method)
         .uri(format!("/api/v1/namespaces/a/{path}"))
         .header("authorization", "Bearer secret")
-        .extension(User::new("admin", ["system:masters".to_owned()]))
+        .extension(Arc::new(User::new("admin", ["system:masters".to_owned()])))
 }
 
 async fn get(server: &Server, path: &str) -> (StatusCode, String) {

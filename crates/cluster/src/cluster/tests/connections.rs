@@ -62,7 +62,7 @@ async fn send(cluster: &Cluster, method: &str, path: &str, body: Value) {
         .method(method)
         .uri(path)
         .header("content-type", media_type)
-        .extension(User::new("admin", [MASTERS.to_owned()]))
+        .extension(Arc::new(User::new("admin", [MASTERS.to_owned()])))
         .body(Full::new(Bytes::from(body.to_string())))
         .expect("a request");
     let status = cluster.server().call(request).await.status();
