@@ -240,7 +240,11 @@ impl Context {
         for registration in registrations["items"].as_array().into_iter().flatten() {
             let (group, name) =
                 (text(registration, "/spec/group"), text(registration, "/metadata/name"));
-            if group == self.group() && registration.pointer("/spec/service").is_some() {
+            // Those of definitions go with them. Of all others discovery goes on telling, even of
+            // one whose server was taken from it, and while that is away no namespace ends.
+            let labels = &registration["metadata"]["labels"];
+            let is_theirs = !labels["kube-aggregator.kubernetes.io/automanaged"].is_null();
+            if group == self.group() && !is_theirs {
                 let path = format!("/apis/apiregistration.k8s.io/v1/apiservices/{name}");
                 self.send(Request::delete(path)).await?;
             }
