@@ -13,6 +13,12 @@ fn the_end_of_a_log_stands_in_for_last_words() {
 }
 
 #[test]
+fn parts_of_a_line_are_one_line() {
+    let log = b"t stdout P one \nt stdout P and the same\nt stdout F  line\nt stdout P DONE\n";
+    assert_eq!(last_lines(log).as_deref(), Some("one and the same line\nDONE"));
+}
+
+#[test]
 fn last_words_are_cut_off() {
     assert_eq!(beginning(b""), None);
     assert_eq!(beginning(b"gone").as_deref(), Some("gone"));
