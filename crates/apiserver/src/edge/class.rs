@@ -42,6 +42,12 @@ pub(super) fn is_watch(method: &Method, uri: &Uri) -> bool {
         .is_some_and(|said| said.verb == Verb::Watch)
 }
 
+/// Whether a request asks for the log of a pod.
+pub(super) fn is_log(method: &Method, uri: &Uri) -> bool {
+    ResourcePath::read(method, &unescaped(uri), says_watch(uri))
+        .is_some_and(|said| said.verb == Verb::Get && said.subresource == "log")
+}
+
 fn unescaped(uri: &Uri) -> Cow<'_, str> {
     // What cannot be read is answered at once, whatever it costs.
     target::unescape(uri.path()).unwrap_or(Cow::Borrowed(uri.path()))

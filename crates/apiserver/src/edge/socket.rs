@@ -1,9 +1,10 @@
 //! Connections that leave HTTP.
 //!
 //! Where another server answers, its connection is joined with the client's, whatever they speak.
-//! Otherwise it is a watch over a WebSocket, which is how pages in a browser follow a collection.
-//! The request and its answer are those of any watch; only the way out differs: each event is a
-//! message. What the client says is of no interest, but that it is still there.
+//! Otherwise it is a watch or a log over a WebSocket, which is how pages in a browser follow them.
+//! The request and its answer are those of any watch or log; only the way out differs: each event is
+//! a message, and so is whatever comes together of a log. What the client says is of no interest, but
+//! that it is still there.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{Buf as _, BytesMut};
 use http::header::{
-    CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, ORIGIN, SEC_WEBSOCKET_ACCEPT,
+    CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, ORIGIN, SEC_WEBSOCKET_ACCEPT,
     SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use http::{Request, Response, StatusCode, Version};
@@ -33,8 +34,15 @@ use crate::relay::{Switchable, Switched};
 pub(super) struct Asked {
     headers: HeaderMap,
     upgrade: OnUpgrade,
-    /// Whether it asks for a watch over a WebSocket.
-    is_watch: bool,
+    /// What it asks for over a WebSocket.
+    told: Option<Told>,
+}
+
+/// What can be told over a WebSocket.
+#[derive(Clone, Copy)]
+enum Told {
+    Watch,
+    Log,
 }
 
 /// A connection that is about to leave HTTP, and what it is for.
@@ -44,7 +52,7 @@ pub(super) struct Socket {
 }
 
 enum Purpose {
-    Watch(Events),
+    Tell(Events),
     /// To be joined with that of another server.
     Tunnel(Upgraded),
 }
@@ -61,14 +69,13 @@ impl Asked {
             Asked {
                 headers: request.headers().clone(),
                 upgrade: hyper::upgrade::on(&mut *request),
-                is_watch: authn::is_websocket(request.headers())
-                    && class::is_watch(request.method(), request.uri()),
+                told: Told::of(request),
             }
         })
     }
 
-    /// Has the client switch to the protocol, if another server has, or if there is a watch to
-    /// tell of. Anything else is answered as it would be without.
+    /// Has the client switch to the protocol, if another server has, or if there is a watch or a log
+    /// to tell of. Anything else is answered as it would be without.
     pub(super) fn answer(self, answer: Response<Reply>) -> (Response<Reply>, Option<Socket>) {
         if let Some(switched) = answer.extensions().get::<Switched>() {
             let headers = switched.headers.clone();
@@ -76,15 +83,13 @@ impl Asked {
             let socket = Socket { upgrade: self.upgrade, purpose: Purpose::Tunnel(stream) };
             return (switching(headers), Some(socket));
         }
-        if !self.is_watch || answer.status() != StatusCode::OK {
+        let Some(told) = self.told.filter(|_| answer.status() == StatusCode::OK) else {
             return (answer, None);
-        }
-        let watch = answer;
-        match handshake(&self.headers) {
+        };
+        match told.handshake(&self.headers) {
             Ok(headers) => {
-                let framing = Framing::of(watch.headers());
-                let events = Events { reply: watch.into_body(), framing, rest: BytesMut::new() };
-                let socket = Socket { upgrade: self.upgrade, purpose: Purpose::Watch(events) };
+                let events = Events::of(told, &headers, answer);
+                let socket = Socket { upgrade: self.upgrade, purpose: Purpose::Tell(events) };
                 (switching(headers), Some(socket))
             }
             Err((status, why)) => {
@@ -100,6 +105,56 @@ impl Asked {
     }
 }
 
+impl Told {
+    fn of<B>(request: &Request<B>) -> Option<Self> {
+        let (method, uri) = (request.method(), request.uri());
+        if !authn::is_websocket(request.headers()) {
+            return None;
+        }
+        match class::is_watch(method, uri) {
+            true => Some(Told::Watch),
+            false => class::is_log(method, uri).then_some(Told::Log),
+        }
+    }
+
+    /// What is said to a client that asks as it should.
+    fn handshake(self, asked: &HeaderMap) -> Result<HeaderMap, Refusal> {
+        let accept = accepted(asked)?;
+        let mut protocols = protocols(asked);
+        let protocol = match self {
+            Told::Watch => {
+                // Pages have an origin, and upstream wants one of everybody.
+                if text(asked, &ORIGIN).is_empty() {
+                    return Err((StatusCode::FORBIDDEN, ""));
+                }
+                let protocol = protocols.next();
+                if protocols.next().is_some() {
+                    return Err((StatusCode::BAD_REQUEST, ""));
+                }
+                protocol
+            }
+            Told::Log => {
+                let mut protocols = protocols.peekable();
+                let asks = protocols.peek().is_some();
+                let protocol = protocols.find(|protocol| matches!(*protocol, BINARY | BASE64));
+                if asks && protocol.is_none() {
+                    return Err((StatusCode::FORBIDDEN, ""));
+                }
+                protocol
+            }
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+        headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+        headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+        if let Some(protocol) = protocol {
+            let protocol = HeaderValue::try_from(protocol).expect("it came in a header");
+            headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
+        }
+        Ok(headers)
+    }
+}
+
 fn switching(headers: HeaderMap) -> Response<Reply> {
     let mut response = Response::new(Reply::text(""));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -110,39 +165,33 @@ fn switching(headers: HeaderMap) -> Response<Reply> {
 const VERSION: &str = "13";
 const BAD_VERSION: &str = "missing or bad WebSocket Version";
 
-/// What is said to a client that asks as it should.
-fn handshake(asked: &HeaderMap) -> Result<HeaderMap, Refusal> {
-    let text = |name| asked.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let key = text(SEC_WEBSOCKET_KEY);
+/// How a log is sent: as it is, or as text.
+const BINARY: &str = "binary.k8s.io";
+const BASE64: &str = "base64.binary.k8s.io";
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+/// What is answered to the key of a client that speaks our version.
+fn accepted(asked: &HeaderMap) -> Result<HeaderValue, Refusal> {
+    let key = text(asked, &SEC_WEBSOCKET_KEY);
     if key.is_empty() {
         return Err((StatusCode::BAD_REQUEST, "mismatch challenge/response"));
     }
-    if text(SEC_WEBSOCKET_VERSION) != VERSION {
+    if text(asked, &SEC_WEBSOCKET_VERSION) != VERSION {
         return Err((StatusCode::BAD_REQUEST, BAD_VERSION));
     }
-    // Pages have an origin, and upstream wants one of everybody.
-    if text(ORIGIN).is_empty() {
-        return Err((StatusCode::FORBIDDEN, ""));
-    }
+    Ok(HeaderValue::try_from(accept(key)).expect("base64 is visible"))
+}
+
+/// The protocols that a client offers, without the one that is a token.
+fn protocols(asked: &HeaderMap) -> impl Iterator<Item = &str> {
     let protocols = asked.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
     let protocols = protocols.filter_map(|value| value.to_str().ok());
-    let mut protocols = protocols
+    protocols
         .flat_map(|protocols| protocols.split(',').map(str::trim))
-        .filter(|protocol| !protocol.is_empty() && !protocol.starts_with(authn::TOKEN_PROTOCOL));
-    let protocol = protocols.next();
-    if protocols.next().is_some() {
-        return Err((StatusCode::BAD_REQUEST, ""));
-    }
-    let mut headers = HeaderMap::new();
-    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-    headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
-    let accept = HeaderValue::try_from(accept(key)).expect("base64 is visible");
-    headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
-    if let Some(protocol) = protocol {
-        let protocol = HeaderValue::try_from(protocol).expect("it came in a header");
-        headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
-    }
-    Ok(headers)
+        .filter(|protocol| !protocol.is_empty() && !protocol.starts_with(authn::TOKEN_PROTOCOL))
 }
 
 /// Proves that the server knows the protocol.
@@ -160,7 +209,7 @@ impl Socket {
         };
         match self.purpose {
             // Its events end at a shutdown.
-            Purpose::Watch(events) => events.tell(upgraded).await,
+            Purpose::Tell(events) => events.tell(upgraded).await,
             Purpose::Tunnel(stream) => {
                 shutdown.run_until_cancelled(join(upgraded, stream)).await;
             }
@@ -251,18 +300,33 @@ enum Framing {
     Lines,
     /// Protobuf after its length in four bytes.
     Lengths,
+    /// Bytes that are no events: whatever comes together is a message.
+    Bytes,
+    /// The same, in base64.
+    Base64,
 }
 
 impl Framing {
-    fn of(headers: &HeaderMap) -> Self {
-        let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        match media_type.is_some_and(|media_type| media_type.contains("protobuf")) {
-            true => Framing::Lengths,
-            false => Framing::Lines,
+    /// How an answer with these headers is told, after a handshake that ended so.
+    fn of(told: Told, agreed: &HeaderMap, answer: &HeaderMap) -> Self {
+        match told {
+            Told::Watch if text(answer, &CONTENT_TYPE).contains("protobuf") => Framing::Lengths,
+            Told::Watch => Framing::Lines,
+            Told::Log if text(agreed, &SEC_WEBSOCKET_PROTOCOL) == BASE64 => Framing::Base64,
+            Told::Log => Framing::Bytes,
         }
     }
 
-    /// Takes one event.
+    /// What is said before there is anything to tell: upstream's logs begin with an empty message.
+    fn greeting(self) -> Vec<u8> {
+        match self {
+            Framing::Lines | Framing::Lengths => Vec::new(),
+            Framing::Bytes => message(Opcode::Binary, b""),
+            Framing::Base64 => message(Opcode::Text, b""),
+        }
+    }
+
+    /// Takes one event, or all of a log that is there.
     fn take(self, bytes: &mut BytesMut) -> Option<Vec<u8>> {
         match self {
             Framing::Lines => {
@@ -277,21 +341,38 @@ impl Framing {
                 bytes.advance(4);
                 Some(message(Opcode::Binary, &bytes.split_to(length)))
             }
+            Framing::Bytes | Framing::Base64 if bytes.is_empty() => None,
+            Framing::Bytes => Some(message(Opcode::Binary, &bytes.split())),
+            Framing::Base64 => {
+                Some(message(Opcode::Text, STANDARD.encode(bytes.split()).as_bytes()))
+            }
         }
     }
 }
 
-/// The events of a watch, as messages.
+/// The events of a watch, or a log, as messages.
 struct Events {
     reply: Reply,
     framing: Framing,
+    /// Said before anything is told.
+    greeting: Vec<u8>,
     /// The beginning of an event whose end is still to come.
     rest: BytesMut,
 }
 
 impl Events {
+    /// Those of an answer, after a handshake that ended so.
+    fn of(told: Told, agreed: &HeaderMap, answer: Response<Reply>) -> Self {
+        let framing = Framing::of(told, agreed, answer.headers());
+        let greeting = framing.greeting();
+        Events { reply: answer.into_body(), framing, greeting, rest: BytesMut::new() }
+    }
+
     /// All events that come together, each a message.
     async fn next(&mut self) -> Option<Vec<u8>> {
+        if !self.greeting.is_empty() {
+            return Some(std::mem::take(&mut self.greeting));
+        }
         loop {
             let frame = self.reply.frame().await?.ok()?;
             self.rest.extend_from_slice(&frame.into_data().unwrap_or_default());

@@ -14,6 +14,7 @@ use crate::socket::{Heard, Spdy};
 
 scenarios! { "entering":
     a_command_ends_with_a_code [B7],
+    a_log_is_told_over_a_websocket [B7],
     ports_are_forwarded_inside_a_websocket [B8],
 }
 
@@ -58,6 +59,32 @@ async fn a_command_ends_with_a_code(cx: Context) -> Result<()> {
     same("reason", &status["reason"], json!("NonZeroExitCode"))?;
     let cause = json!({ "reason": "ExitCode", "message": "3" });
     same("causes", &status["details"]["causes"], json!([cause]))
+}
+
+async fn a_log_is_told_over_a_websocket(cx: Context) -> Result<()> {
+    let script = "echo alive; exec sleep 100000";
+    run(&cx, json!({ "name": "main", "image": "busybox", "command": ["sh", "-c", script] }))
+        .await?;
+    let log = Request::get(cx.core("pods/web/log"));
+    cx.endpoint.poll(&log, ANSWER_MAX, |answer| answer.bytes == b"alive\n").await?;
+    for (protocol, expected) in [("binary.k8s.io", "alive\n"), ("base64.binary.k8s.io", "YWxpdmUK")]
+    {
+        let mut socket = cx.endpoint.upgrade(&log, protocol).await?;
+        same("protocol", &json!(socket.protocol), json!(protocol))?;
+        let mut messages = Vec::new();
+        let hearing = async {
+            while let Some(message) = socket.hear().await? {
+                messages.push(String::from_utf8_lossy(&message).into_owned());
+            }
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(ANSWER_MAX, hearing).await.context("it does not end")??;
+        same("messages", &json!(messages), json!(["", expected]))?;
+    }
+    let refused = cx.endpoint.upgrade(&log, "channel.k8s.io").await;
+    let refused = refused.err().context("a protocol that logs do not have was agreed on")?;
+    ensure!(refused.to_string().contains("403"), "refused otherwise than by 403: {refused}");
+    Ok(())
 }
 
 async fn ports_are_forwarded_inside_a_websocket(cx: Context) -> Result<()> {

@@ -18,7 +18,16 @@ fn the_key_is_answered_as_the_standard_says() {
 
 #[track_caller]
 fn check_handshake(more: &[(&'static str, &'static str)], expected: Result<&str, (u16, &str)>) {
-    let found = handshake(&headers(more));
+    check_handshake_of(Told::Watch, more, expected);
+}
+
+#[track_caller]
+fn check_handshake_of(
+    told: Told,
+    more: &[(&'static str, &'static str)],
+    expected: Result<&str, (u16, &str)>,
+) {
+    let found = told.handshake(&headers(more));
     let found = found.map(|headers| {
         let protocol = headers.get(SEC_WEBSOCKET_PROTOCOL).map(|value| value.to_str());
         protocol.transpose().expect("text").unwrap_or_default().to_owned()
@@ -43,6 +52,24 @@ fn who_asks_wrongly_is_told() {
     let old = ("sec-websocket-version", "8");
     check_handshake(&[KEY, old, PAGE], Err((400, BAD_VERSION)));
     check_handshake(&[KEY, THIRTEEN], Err((403, "")));
+}
+
+#[test]
+fn of_the_ways_to_send_a_log_the_first_that_we_have_is_taken() {
+    let offered = |protocols| [KEY, THIRTEEN, ("sec-websocket-protocol", protocols)];
+    check_handshake_of(Told::Log, &[KEY, THIRTEEN], Ok(""));
+    check_handshake_of(Told::Log, &offered("binary.k8s.io"), Ok("binary.k8s.io"));
+    let both = "channel.k8s.io, base64.binary.k8s.io, binary.k8s.io";
+    check_handshake_of(Told::Log, &offered(both), Ok("base64.binary.k8s.io"));
+    check_handshake_of(Told::Log, &offered("channel.k8s.io"), Err((403, "")));
+}
+
+#[test]
+fn what_comes_of_a_log_is_a_message() {
+    check_framing(Framing::Bytes, b"one\ntw", &[b"\x82\x06one\ntw"], b"");
+    check_framing(Framing::Base64, b"one\n", &[b"\x81\x08b25lCg=="], b"");
+    assert_eq!(Framing::Bytes.greeting(), b"\x82\0");
+    assert_eq!(Framing::Base64.greeting(), b"\x81\0");
 }
 
 #[track_caller]
