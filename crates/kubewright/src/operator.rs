@@ -181,7 +181,6 @@ impl Operator {
     }
 
     fn running(mut self, runnable: Arc<Runnable>) -> Self {
-        self.probes.readiness.add(&runnable.name, runnable.check());
         self.runnables.push(runnable);
         self
     }
@@ -298,7 +297,8 @@ impl Operator {
         Operator { graceful_shutdown: time, ..self }
     }
 
-    /// Is ready only while this is so as well: `/readyz/<name>` says why not.
+    /// Is ready only while this is so as well: `/readyz/<name>` says why not. Webhooks are not called
+    /// while the operator is not ready, so with them it should be something that they need.
     pub fn ready_when(mut self, name: &str, check: Check) -> Self {
         self.probes.readiness.add(name, check);
         self

@@ -34,8 +34,8 @@ use crate::metrics::Metrics;
 use crate::operator::report::{Controllers, caches, reconciles, untroubled};
 use crate::serve::debug::Page;
 use crate::serve::metrics::Pages;
-use crate::serve::probes::Probes;
-use crate::serve::{Access, Bind, BindError, Listener, Process};
+use crate::serve::probes::{Checks, Probes};
+use crate::serve::{Access, Bind, BindError, Check, Listener, Process};
 use crate::settings::{LeaderElection, Settings};
 use crate::shard::{Member, Ring};
 use crate::webhook::{
@@ -132,15 +132,16 @@ impl Operator {
         let (recorder, run_recorder) = Recorder::new(client.clone(), &name, clock.clone());
         metrics.register_cache(&mut registry, &cache);
         Process::register(&mut registry);
-        let readiness = &mut servers.probes.readiness;
-        readiness.add("caches", caches(&cache));
-        readiness.tell("reconciles", reconciles(&parts));
+        let mut troubles = Troubles { readiness: &mut servers.probes.readiness, is_called };
+        troubles.add("caches", caches(&cache));
+        runnables.iter().for_each(|it| troubles.add(&it.name, it.check()));
         let whose = Whose { name: &name, home: &home, client: &client, clock: &clock };
         let wanted = &settings.leader_election;
         let asked = Asked { leader: wanted.wanted, shards: settings.sharded };
         let coordination = coordination.under(asked, surrounding == Surrounding::Pod);
         let candidate = Candidate::new(coordination, whose, wanted, leases, &recorder)?;
-        candidate.add_check(&mut servers.probes);
+        candidate.add_check(troubles);
+        servers.probes.readiness.tell("reconciles", reconciles(&parts));
 
         // Until all of these have their places, nobody asks the cluster anything.
         let listener = match settings.probes {
@@ -219,6 +220,23 @@ struct Whose<'a> {
     clock: &'a Clock,
 }
 
+/// What readiness tells of that stops a part of the operator, and its webhooks not.
+struct Troubles<'a> {
+    readiness: &'a mut Checks,
+    /// Whether it answers for webhooks. A pod that is not ready is not called: nobody else could
+    /// write then, and a kind that must be converted to be read would never be.
+    is_called: bool,
+}
+
+impl Troubles<'_> {
+    fn add(&mut self, name: &str, check: Check) {
+        match self.is_called {
+            true => self.readiness.tell(name, check),
+            false => self.readiness.add(name, check),
+        }
+    }
+}
+
 /// A replica that works when it is its turn.
 enum Candidate {
     /// It always is.
@@ -256,16 +274,16 @@ impl Candidate {
     }
 
     /// Has readiness tell why it is never its turn.
-    fn add_check(&self, probes: &mut Probes) {
+    fn add_check(&self, mut troubles: Troubles<'_>) {
         match self {
             Candidate::Alone => {}
             Candidate::Leader(election) => {
                 let check = untroubled(election.status(), |status| status.trouble.as_ref());
-                probes.readiness.add("leader-election", check);
+                troubles.add("leader-election", check);
             }
             Candidate::Member(ring, _) => {
                 let check = untroubled(ring.share(), |share| share.trouble.as_ref());
-                probes.readiness.add("share", check);
+                troubles.add("share", check);
             }
         }
     }

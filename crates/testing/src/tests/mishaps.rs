@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::task::Poll;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, PostParams};
 use kube::client::Body;
@@ -178,7 +178,7 @@ impl Observatory {
 }
 
 /// A place where nobody listens, and where no connection begins.
-fn place(number: u64) -> SocketAddr {
+pub(super) fn place(number: u64) -> SocketAddr {
     let mut random = Random(u64::from(std::process::id()) * 7 + number);
     let mut places = std::iter::repeat_with(|| {
         let port = 10_000 + u16::try_from(random.below(22_000)).expect("a port");
@@ -237,7 +237,7 @@ async fn until(place: SocketAddr, path: &str, is_so: impl Fn(&str) -> bool) -> R
 }
 
 /// A page, or nothing if there is none yet.
-async fn get(place: SocketAddr, path: &str) -> String {
+pub(super) async fn get(place: SocketAddr, path: &str) -> String {
     let asked = async {
         let mut stream = TcpStream::connect(place).await?;
         let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
@@ -399,5 +399,36 @@ async fn what_an_operator_runs_and_fails_is_told() {
     let site = Observatory::open(6, operator).await;
     site.says(site.probes, "/readyz/tide", &["500 ", "it is ebb"]).await;
     site.says(site.probes, "/readyz/moon", &["200 OK"]).await;
+    site.close().await;
+}
+
+/// One kind that could not be read took the operator out of its Service, and with it the webhook
+/// that everybody else's writes wait for.
+#[tokio::test]
+async fn webhooks_are_called_whatever_becomes_of_the_rest_of_their_operator() {
+    let judge = |_: Change<'_, ConfigMap>, _: &Review| Ok(Warnings::new());
+    let operator = Operator::new("observatory")
+        .webhook(Webhook::validating(judge))
+        .controller(Controller::<Comet, _>::new("comets", Astronomer))
+        .controller(Controller::<ConfigMap, _>::new("maps", Astronomer).reads::<Node>())
+        .runs("tide", |_, _| async { Err(Error::retry("it is ebb")) });
+    let site = Observatory::open_with(7, operator, &["nodes", "leases"], |host| {
+        host.settings.webhooks.bind = Bind::At(place(16));
+    })
+    .await;
+    let troubles = ["500 ", "Comet.example.com: is not served", "Node: is forbidden: nodes"];
+    site.says(site.probes, "/readyz/caches", &troubles).await;
+    site.says(site.probes, "/readyz/leader-election", &["500 ", "leases"]).await;
+    site.says(site.probes, "/readyz/tide", &["500 ", "it is ebb"]).await;
+    // All of it is told, and the pod stays behind its Service.
+    let told = [
+        "200 OK",
+        "[-]caches failed, which does not count",
+        "[-]leader-election failed, which does not count",
+        "[-]tide failed, which does not count",
+        "[+]certificate ok",
+        "[+]webhooks ok",
+    ];
+    site.says(site.probes, "/readyz?verbose", &told).await;
     site.close().await;
 }

@@ -1,6 +1,7 @@
 //! Webhooks that the server calls, over TLS on loopback, while objects are written and read.
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,21 +10,25 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, CustomResource, CustomResourceExt as _, ResourceExt as _};
-use kubewright::Operator;
+use kubewright::certificate::{self, Kept, Wanted};
 use kubewright::operator::{Host, Surrounding};
 use kubewright::serve::Bind;
 use kubewright::settings::Settings;
 use kubewright::webhook::{
-    Cause, Change, Conversion, ConversionError, Denied, Metrics, Operation, Review, Server, Spoke,
-    Webhook, Webhooks, install,
+    Cause, Change, Conversion, ConversionError, Denied, Metrics, Operation, Place, Review, Server,
+    Spoke, Trust, Webhook, Webhooks, install,
 };
+use kubewright::{Action, Context, Controller, Error, Operator, Reconciler};
 use prometheus_client::registry::Registry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::mishaps::{get, place};
 use crate::Cluster;
 
 /// A server of webhooks in this process, of which a cluster has been told.
@@ -339,5 +344,88 @@ async fn an_operator_of_webhooks_alone_serves_until_it_is_stopped() {
     shutdown.cancel();
     let ended = tasks.join_next().await.expect("it ends").expect("it does not panic");
     ended.expect("it could be run");
+    cluster.shutdown().await;
+}
+
+/// Marks pets, which it reads in the version that is not stored.
+struct Marker;
+
+impl Reconciler<alpha::Pet> for Marker {
+    async fn reconcile(&self, pet: &mut alpha::Pet, _: &Context) -> Result<Action, Error> {
+        let name = pet.spec.name.replace(' ', "-");
+        pet.labels_mut().insert("seen".to_owned(), name);
+        Ok(Action::Done)
+    }
+}
+
+/// Leads to a pod for as long as it is ready, as a Service does.
+async fn service(listener: TcpListener, pod: SocketAddr, probes: SocketAddr) {
+    let mut tasks = JoinSet::new();
+    loop {
+        let (mut caller, _) = listener.accept().await.expect("a connection");
+        tasks.spawn(async move {
+            if get(probes, "/readyz").await.starts_with("HTTP/1.1 200") {
+                let mut pod = TcpStream::connect(pod).await.expect("the pod");
+                // Either side may end it as it likes.
+                let _ = copy_bidirectional(&mut caller, &mut pod).await;
+            }
+        });
+    }
+}
+
+/// To list was to convert, to convert was to call the operator, and only who had listed was called.
+#[tokio::test]
+async fn an_operator_converts_what_it_must_read_before_it_can_work() {
+    let cluster = Cluster::start().await;
+    let client = cluster.client();
+    define(&client).await;
+    let pets: Api<Pet> = Api::default_namespaced(client.clone());
+    let rex = Pet::new("rex", PetSpec { first: "Rex".to_owned(), last: "Miller".to_owned() });
+    pets.create(&PostParams::default(), &rex).await.expect("stored");
+    let now = cluster.clock().now();
+    let kept = certificate::plan(&Kept::default(), &Wanted::for_localhost(), true, now);
+    let kept = kept.expect("a certificate");
+    let folder = tempfile::tempdir().expect("a folder");
+    let serving = [("tls.crt", &kept.serving.certificate), ("tls.key", &kept.serving.key)];
+    for (file, text) in serving {
+        std::fs::write(folder.path().join(file), text).expect("written");
+    }
+    let (pod, probes) = (place(40), place(41));
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a place");
+    let url = Place::Url(format!("https://{}", listener.local_addr().expect("a place")));
+    let mut network = JoinSet::new();
+    network.spawn(service(listener, pod, probes));
+
+    let conversion = || Conversion::hub::<Pet>().spoke::<alpha::Pet>();
+    let webhooks = Webhooks::new().converting(conversion());
+    let trust = Trust::Bundle(kept.bundle());
+    let told = install(&client, "zoo", webhooks.registrations(), &url, &trust).await;
+    told.expect("the server knows of them");
+    let operator = Operator::new("zoo")
+        .converting(conversion())
+        .controller(Controller::new("marker", Marker))
+        .without_leader();
+    let mut settings = Settings { probes: Bind::At(probes), ..Settings::default() };
+    settings.metrics.bind = Bind::Nowhere;
+    settings.webhooks.bind = Bind::At(pod);
+    settings.webhooks.certificates = Some(folder.path().to_owned());
+    let host = Host {
+        client,
+        clock: cluster.clock(),
+        settings,
+        namespace: "default".to_owned(),
+        surrounding: Surrounding::Pod,
+        registry: Registry::default(),
+    };
+    let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
+    tasks.spawn(operator.serve(host, shutdown.clone()));
+    let is_seen = |pet: Option<&Pet>| {
+        pet.is_some_and(|pet| pet.labels().get("seen").is_some_and(|seen| seen == "Rex-Miller"))
+    };
+    cluster.eventually(Some("default"), "rex", is_seen).await;
+    shutdown.cancel();
+    let ended = tasks.join_next().await.expect("it ends").expect("it does not panic");
+    ended.expect("it could be run");
+    network.shutdown().await;
     cluster.shutdown().await;
 }
