@@ -58,7 +58,8 @@ pub struct Error {
 }
 
 impl Error {
-    /// It is not tried again until something changes: the object itself is wrong.
+    /// It is not tried again until something changes: the object itself is wrong. What the reconcile
+    /// has changed in it, as a condition that says so, is written before; that is tried again.
     pub fn terminal(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Error { cause: cause.into(), terminal: true }
     }

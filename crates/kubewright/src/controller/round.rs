@@ -107,6 +107,14 @@ impl<K: Kind + Clone, R: Reconciler<K>> Round<K, R> {
         match (ended, written) {
             (Ok(action), Ok(_)) => Ok(action),
             (Ok(_), Err(unwritten)) => unwritten.action(),
+            // It says for good what is wrong, where people look: were it not tried again, nobody
+            // would ever see it.
+            (Err(error), Err(unwritten @ (Unwritten::Conflict | Unwritten::Failed(_))))
+                if error.is_terminal() =>
+            {
+                warn!(%error, "a reconcile failed for good, and what it has changed is not written");
+                unwritten.action()
+            }
             (Err(error), written) => {
                 if let Err(Unwritten::Failed(error)) = written {
                     warn!(%error, "nor could be written what a reconcile has changed");

@@ -250,6 +250,40 @@ async fn a_status_is_written_and_an_event_told_also_when_a_reconcile_fails() {
     site.end().await;
 }
 
+/// Says that it will not, and has no children whose changes would have it look again.
+struct Refuser(Arc<AtomicU32>);
+
+impl Reconciler<Greeting> for Refuser {
+    async fn reconcile(&self, greeting: &mut Greeting, ctx: &Context) -> Result<Action, Error> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        let status = greeting.status.get_or_insert_default();
+        status.conditions.set(ctx.condition("Ready", false, "Refused", "it is not said"));
+        Err(Error::terminal("it is not said"))
+    }
+}
+
+/// The write was not tried again, and nobody ever learned what was wrong.
+#[tokio::test(start_paused = true)]
+async fn what_is_wrong_for_good_is_written_though_the_server_fails_at_first() {
+    for code in [409, 429, 500] {
+        let mut site = Site::empty().await;
+        let is_status = |request: &http::request::Parts| {
+            request.uri.path().ends_with("/greetings/first/status")
+        };
+        site.cluster.faults().answer(code, 2, is_status);
+        let reconciles = Arc::new(AtomicU32::new(0));
+        let controller = Controller::new("refuser", Refuser(Arc::clone(&reconciles)));
+        let operator = Operator::new("refuser").kind::<Greeting>().controller(controller);
+        site.running = Some(site.cluster.run(operator).await);
+        site.greet("Ada").await;
+        site.until(|greeting| greeting.is_some_and(|it| condition(it, "False"))).await;
+        // Twice in vain, and no more once it is written.
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(reconciles.load(Ordering::SeqCst), 3, "after {code}");
+        site.end().await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_waits_in_vain_is_told_what_is_and_what_was_done_about_it() {
     let site = Site::start().await;
