@@ -362,6 +362,7 @@ pub async fn run(
             metrics: Arc::clone(&metrics),
             namespaces: BTreeSet::new(),
             ring: None,
+            revoked: CancellationToken::new(),
             sync_max: SYNC_MAX,
         };
         tasks.spawn(part.run(around, shutdown.clone()));

@@ -21,6 +21,7 @@ use kube::core::{PartialObjectMeta, Status};
 use kube::{Client, Resource};
 use serde::Serialize;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::subject::Subject;
 pub(crate) use self::write::{Unsent, Write};
@@ -82,6 +83,8 @@ pub(crate) struct Site {
     pub(crate) manager: Arc<str>,
     pub(crate) recorder: Recorder,
     pub(crate) clock: Clock,
+    /// When a leader has lost its lease.
+    pub(crate) revoked: CancellationToken,
     /// How the controller's own objects are written.
     pub(crate) write: Write,
     pub(crate) informers: Informers,
@@ -174,6 +177,33 @@ impl Context {
 
     pub fn now(&self) -> Timestamp {
         self.site.clock.now()
+    }
+
+    /// Cancelled when the object may be another replica's although this reconcile has not ended:
+    /// its lease is lost, or the leader's. The reconcile itself is then given up at its next
+    /// `await`, so this is for what it has begun elsewhere and that does not end with it: a thread, a
+    /// task, a request that another program carries out. An operator that is to end lets reconciles
+    /// end, and cancels nothing.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kubewright::{Action, Context, Error, Reconciler};
+    /// struct Copyist;
+    ///
+    /// impl Reconciler<ConfigMap> for Copyist {
+    ///     async fn reconcile(&self, map: &mut ConfigMap, ctx: &Context) -> Result<Action, Error> {
+    ///         let (lost, pages) = (ctx.lost(), map.data.clone().unwrap_or_default());
+    ///         let copied = tokio::task::spawn_blocking(move || {
+    ///             // Nobody can interrupt a thread: it looks between two pages.
+    ///             pages.values().take_while(|_| !lost.is_cancelled()).count()
+    ///         });
+    ///         println!("{} pages", copied.await?);
+    ///         Ok(Action::Done)
+    ///     }
+    /// }
+    /// ```
+    pub fn lost(&self) -> CancellationToken {
+        self.work.as_ref().map_or_else(|| self.site.revoked.clone(), |work| work.lost())
     }
 
     /// An object, if it is there. Without a namespace, one beside the object that is reconciled.

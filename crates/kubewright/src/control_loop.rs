@@ -74,6 +74,7 @@ pub struct ControlLoop<K: Object> {
     recent: Arc<Recent>,
     metrics: Option<Arc<Metrics>>,
     ring: Option<Ring>,
+    revoked: CancellationToken,
 }
 
 impl<K: Object> ControlLoop<K> {
@@ -92,6 +93,7 @@ impl<K: Object> ControlLoop<K> {
             recent: Arc::default(),
             metrics: None,
             ring: None,
+            revoked: CancellationToken::new(),
         }
     }
 
@@ -192,6 +194,12 @@ impl<K: Object> ControlLoop<K> {
         ControlLoop { ring: Some(ring.clone()), ..self }
     }
 
+    /// Gives reconciles under way up when this is cancelled: another may soon work on the same
+    /// objects, as when a leader has [lost its lease](crate::election::Leadership::revoked).
+    pub fn revoked_by(self, revoked: CancellationToken) -> Self {
+        ControlLoop { revoked, ..self }
+    }
+
     /// What it has reconciled last.
     pub(crate) fn recent(&self) -> Arc<Recent> {
         Arc::clone(&self.recent)
@@ -202,7 +210,8 @@ impl<K: Object> ControlLoop<K> {
         Arc::downgrade(&self.queue)
     }
 
-    /// Reconciles until `shutdown`, then lets those under way end.
+    /// Reconciles until `shutdown`, then lets those under way end, unless they are
+    /// [revoked](ControlLoop::revoked_by).
     ///
     /// # Errors
     /// If an informer has nothing to read after a while.
@@ -222,6 +231,7 @@ impl<K: Object> ControlLoop<K> {
             writes: Arc::clone(&self.writes),
             recent: Arc::clone(&self.recent),
             ring: self.ring.clone(),
+            revoked: self.revoked,
             meter: self.metrics.map(|metrics| metrics.of(&self.name, &self.queue, self.at_once)),
             reconcile,
         });

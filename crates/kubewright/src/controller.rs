@@ -157,6 +157,9 @@ pub struct Surroundings {
     pub namespaces: BTreeSet<String>,
     /// Among whom the objects are shared out, if they are.
     pub ring: Option<Ring>,
+    /// Cancelled when reconciles under way are to be given up, and not only to end: another may soon
+    /// do the same.
+    pub revoked: CancellationToken,
     /// How long informers may take before it is told that they are not ready.
     pub sync_max: Duration,
 }
@@ -408,8 +411,8 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
         &self.accesses
     }
 
-    /// Reconciles until `shutdown`, then lets the reconciles under way end. A kind that cannot be
-    /// read is waited for, and told of.
+    /// Reconciles until `shutdown`, then lets the reconciles under way end, unless they are
+    /// [revoked](Surroundings::revoked). A kind that cannot be read is waited for, and told of.
     pub async fn run(&self, around: &Surroundings, shutdown: &CancellationToken) {
         let Followed { primary, informers, listens } = self.follow(around);
         let site = Arc::new(Site {
@@ -420,6 +423,7 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
             recorder: around.recorder.of(self.reporter.as_ref().unwrap_or(&self.name)),
             write: self.write,
             clock: around.clock.clone(),
+            revoked: around.revoked.clone(),
             informers,
             idle: Mutex::default(),
         });
@@ -452,6 +456,7 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
             .pauses(self.pauses)
             .at_once(self.at_once)
             .sync_max(around.sync_max)
+            .revoked_by(around.revoked.clone())
             .metrics(&around.metrics);
         if let Some(predicate) = &self.predicate {
             control = control.when(predicate.clone());

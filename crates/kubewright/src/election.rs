@@ -89,6 +89,7 @@ pub struct Leadership {
     client: Client,
     hold: Hold,
     stop: CancellationToken,
+    revoked: CancellationToken,
 }
 
 /// How leading ended.
@@ -162,8 +163,9 @@ impl Election {
                 hold: hold.clone(),
                 // A leader that is to end keeps its lease until it has.
                 stop: shutdown.child_token(),
+                revoked: CancellationToken::new(),
             };
-            let stop = leadership.stop.clone();
+            let (stop, revoked) = (leadership.stop.clone(), leadership.revoked.clone());
             let mut tasks = JoinSet::new();
             tasks.spawn(lead(leadership));
             self.leads(&ballot, true);
@@ -180,6 +182,8 @@ impl Election {
                     return result.unwrap_or(Ok(()));
                 }
                 Ended::Lost => {
+                    // In this order: what is under way is not to be taken for what may end in peace.
+                    revoked.cancel();
                     stop.cancel();
                     let result = drain(tasks).await;
                     hold.settle().await;
@@ -339,6 +343,12 @@ impl Leadership {
     /// Cancelled when the leadership is lost or to end.
     pub fn lost(&self) -> CancellationToken {
         self.stop.clone()
+    }
+
+    /// Cancelled when the leadership is lost, and not when it is to end: another may soon lead, so
+    /// what is under way is given up and not brought to its end.
+    pub fn revoked(&self) -> CancellationToken {
+        self.revoked.clone()
     }
 }
 

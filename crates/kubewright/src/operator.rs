@@ -402,6 +402,7 @@ impl Operator {
             metrics: Arc::new(Metrics::new(&mut registry)),
             namespaces: self.namespaces.clone(),
             ring: None,
+            revoked: CancellationToken::new(),
             sync_max: SYNC_MAX,
         };
         prepare(&self.parts, &self.projections, &around.cache);

@@ -113,6 +113,7 @@ fn publish(
         metrics: Arc::default(),
         namespaces: BTreeSet::new(),
         ring: None,
+        revoked: CancellationToken::new(),
         sync_max: SYNC_MAX,
     };
     let stop = shutdown.clone();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, debug, error, info_span, warn};
 
 use super::recent::Recent;
@@ -26,6 +27,8 @@ pub(super) struct Worker<K, F> {
     pub(super) writes: Arc<Writes>,
     pub(super) recent: Arc<Recent>,
     pub(super) ring: Option<Ring>,
+    /// When no key is this replica's any more.
+    pub(super) revoked: CancellationToken,
     pub(super) meter: Option<Meter>,
     pub(super) reconcile: F,
 }
@@ -54,6 +57,9 @@ where
     pub(super) async fn run(self: Arc<Self>) {
         let source = self.primary.source();
         while let Some(work) = self.queue.take().await {
+            if self.revoked.is_cancelled() {
+                return;
+            }
             let key = work.key();
             let share = match self.ring.as_ref().map(|ring| ring.seize(key)) {
                 None => None,
@@ -100,15 +106,13 @@ where
             let begun = Instant::now();
             let active = self.meter.as_ref().map(|meter| meter.begin(work.waited(), causes));
             let attempt = self.attempt(request).instrument(span);
-            let Ended { outcome, result, why } = match share.as_ref().map(|share| share.lost()) {
-                // The key may be another's: what was not written yet is not ours to write.
-                Some(lost) => {
-                    let ended = lost.run_until_cancelled(attempt).await;
-                    let why = || Some("its key may be another's".to_owned());
-                    ended.unwrap_or_else(|| Ended::new(Outcome::Failed, Metered::Error, why()))
-                }
-                None => attempt.await,
-            };
+            // The key may be another's then: what was not done yet is not ours to do.
+            let lost = share.as_ref().map_or_else(|| self.revoked.clone(), |share| share.lost());
+            let ended = lost.run_until_cancelled(attempt).await;
+            let Ended { outcome, result, why } = ended.unwrap_or_else(|| {
+                let why = Some("its key may be another's".to_owned());
+                Ended::new(Outcome::Failed, Metered::Error, why)
+            });
             drop(share);
             drop(active);
             let took = begun.elapsed();

@@ -186,6 +186,7 @@ impl Operator {
             metrics,
             namespaces,
             ring: None,
+            revoked: CancellationToken::new(),
             sync_max: settings.cache_sync_timeout,
         };
         prepare(&parts, &projections, &around.cache);
@@ -305,8 +306,8 @@ impl Candidate {
             }
             Candidate::Leader(election) => {
                 let led = election.run(shutdown.clone(), |leadership| {
-                    let client = leadership.client().clone();
-                    let around = Surroundings { client, ..around.clone() };
+                    let (client, revoked) = (leadership.client().clone(), leadership.revoked());
+                    let around = Surroundings { client, revoked, ..around.clone() };
                     let (parts, runnables) = (Arc::clone(&parts), runnables.clone());
                     let lost = leadership.lost();
                     async move {

@@ -285,6 +285,42 @@ async fn a_reconcile_that_takes_too_long_is_counted_and_tried_again() {
     cluster.shutdown().await;
 }
 
+/// A leader that had lost its lease went on with what it had begun, and so did the next one with the
+/// same.
+#[tokio::test(start_paused = true)]
+async fn reconciles_under_way_end_when_they_are_to_and_are_given_up_when_they_are_revoked() {
+    for is_revoked in [false, true] {
+        let cluster = Cluster::start().await;
+        create(&cluster, "a").await;
+        let mut tasks = JoinSet::new();
+        let informer = informer::<ConfigMap>(&cluster, &mut tasks);
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let (shutdown, revoked) = (CancellationToken::new(), CancellationToken::new());
+        let control = ControlLoop::new("test", &informer).revoked_by(revoked.clone());
+        let running = control.run(shutdown.clone(), move |_: Request<ConfigMap>| {
+            let tell = tell.clone();
+            async move {
+                let _ = tell.send("begun");
+                tokio::time::sleep(Duration::from_secs(20)).await;
+                let _ = tell.send("done");
+                Ok(Action::Done)
+            }
+        });
+        tasks.spawn(async move { running.await.expect("its informers are ready") });
+        assert_eq!(told.recv().await, Some("begun"));
+        if is_revoked {
+            revoked.cancel();
+        }
+        shutdown.cancel();
+        let rest = told.recv().await;
+        assert_eq!(rest, (!is_revoked).then_some("done"));
+        assert_eq!(told.recv().await, None);
+        drop(informer);
+        while tasks.join_next().await.is_some() {}
+        cluster.shutdown().await;
+    }
+}
+
 /// A change came while the controller's own objects could not be read, and nobody looked at them
 /// again when they could.
 #[tokio::test(start_paused = true)]
