@@ -54,6 +54,8 @@ struct Inner {
     informers: Mutex<HashMap<Id, Box<dyn Entry>>>,
     /// Kinds whose objects keep the record of who set which field.
     managed: Mutex<HashSet<TypeId>>,
+    /// Whether kinds that controllers have declared are waited for.
+    needed: Mutex<HashMap<TypeId, bool>>,
     /// What kinds lose before they are kept: by type, a [`Projection`].
     projections: Mutex<HashMap<TypeId, Box<dyn Any + Send + Sync>>>,
     /// Objects are kept as texts.
@@ -98,6 +100,7 @@ impl Cache {
             client,
             informers: Mutex::default(),
             managed: Mutex::default(),
+            needed: Mutex::default(),
             projections: Mutex::default(),
             is_text,
             definitions: Mutex::default(),
@@ -172,6 +175,16 @@ impl Cache {
         lock(&self.0.managed).insert(TypeId::of::<K>());
     }
 
+    /// Takes note that a kind is declared, and whether it is waited for: it is if it is by anybody.
+    pub(crate) fn declare<K: Object>(&self, is_needed: bool) {
+        *lock(&self.0.needed).entry(TypeId::of::<K>()).or_default() |= is_needed;
+    }
+
+    /// Whether there are kinds that nobody waits for.
+    pub(crate) fn can_do_without(&self) -> bool {
+        lock(&self.0.needed).values().any(|is_needed| !is_needed)
+    }
+
     /// Lets each object of a kind lose what nobody will read before it is kept, also as text, from
     /// the next informer on. Who is called again for the same kind takes away more.
     pub fn project<K: Object + Serialize>(&self, project: impl Fn(&mut K) + Send + Sync + 'static) {
@@ -189,8 +202,13 @@ impl Cache {
 
     /// How it is with all informers, in the order of their kinds.
     pub fn report(&self) -> Vec<Report> {
-        let mut reports: Vec<Report> =
-            lock(&self.0.informers).values().filter_map(|entry| entry.report()).collect();
+        let needed = lock(&self.0.needed).clone();
+        let informers = lock(&self.0.informers);
+        let reports = informers.iter().filter_map(|(id, entry)| {
+            let is_needed = needed.get(&id.type_id).copied().unwrap_or(true);
+            Some(Report { is_needed, ..entry.report()? })
+        });
+        let mut reports: Vec<Report> = reports.collect();
         reports.sort_by(|left, right| left.kind.cmp(&right.kind));
         reports
     }

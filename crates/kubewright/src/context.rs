@@ -140,7 +140,19 @@ pub enum WriteError {
     Refused { kind: String, key: ObjectKey, source: kube::Error },
 }
 
+impl ReadError {
+    /// Whether the kind is not served.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, ReadError::NotReady(NotReady::Missing { .. }))
+    }
+}
+
 impl WriteError {
+    /// Whether the kind is not served.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, WriteError::Unreadable(error) if error.is_missing())
+    }
+
     /// What the server said, if it was asked.
     pub fn answer(&self) -> Option<&Status> {
         match self {

@@ -5,6 +5,7 @@
 //! again, later each time, and harms no other. It knows nothing of how objects are written: that
 //! is for a [`Controller`](crate::Controller), which runs one of these.
 
+mod arrival;
 mod recent;
 mod share;
 mod worker;
@@ -66,7 +67,7 @@ pub struct ControlLoop<K: Object> {
     queue: Arc<Queue<ObjectKey>>,
     predicate: Option<Predicate<K>>,
     /// Each begins to listen to an informer, once it is ready.
-    others: Vec<Box<dyn Listen>>,
+    others: Vec<Box<dyn Listen<K>>>,
     at_once: usize,
     deadline: Option<Duration>,
     sync_max: Duration,
@@ -126,17 +127,38 @@ impl<K: Object> ControlLoop<K> {
         others: &Informer<C>,
         map: impl Fn(&C) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
-        self.mapped(others, None, map)
+        self.mapped(others, None, map, true)
     }
 
-    /// The same, but of changes only those that matter count.
+    /// The same of a kind that need not be served: nobody waits for it, and when it comes to be
+    /// served, everything is reconciled that could not have it before.
+    pub fn watches_if_served<C: Object>(
+        self,
+        others: &Informer<C>,
+        map: impl Fn(&C) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) -> Self {
+        self.mapped(others, None, map, false)
+    }
+
+    /// Reconciles objects also when those that they control change, if there can be any: see
+    /// [`watches_if_served`](ControlLoop::watches_if_served).
+    pub fn owns_if_served<C: Object>(self, children: &Informer<C>) -> Self
+    where
+        K: Resource<DynamicType = (), Scope: 'static>,
+    {
+        self.watches_if_served(children, |child: &C| {
+            controlled_by::<K>(child).into_iter().collect()
+        })
+    }
+
+    /// Reconciles the objects that `map` gives for each object that changes in a way that matters.
     pub fn watches_when<C: Object>(
         self,
         others: &Informer<C>,
         predicate: Predicate<C>,
         map: impl Fn(&C) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
-        self.mapped(others, Some(predicate), map)
+        self.mapped(others, Some(predicate), map, true)
     }
 
     fn mapped<C: Object>(
@@ -144,9 +166,10 @@ impl<K: Object> ControlLoop<K> {
         others: &Informer<C>,
         predicate: Option<Predicate<C>>,
         map: impl Fn(&C) -> Vec<ObjectKey> + Send + Sync + 'static,
+        is_needed: bool,
     ) -> Self {
         let (informer, map) = (others.clone(), Arc::new(map));
-        self.others.push(Box::new(Mapped { informer, predicate, map }));
+        self.others.push(Box::new(Mapped { informer, predicate, map, is_needed }));
         self
     }
 
@@ -220,6 +243,10 @@ impl<K: Object> ControlLoop<K> {
         F: Fn(Request<K>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Action, Error>> + Send + 'static,
     {
+        let mut watching = JoinSet::new();
+        for arrival in self.others.iter().filter_map(|it| it.arrival(&self.primary, &self.queue)) {
+            watching.spawn(arrival);
+        }
         let Some(ready) = shutdown.run_until_cancelled(self.ready()).await else { return Ok(()) };
         ready?;
         let listening = self.listen();
@@ -235,9 +262,8 @@ impl<K: Object> ControlLoop<K> {
             meter: self.metrics.map(|metrics| metrics.of(&self.name, &self.queue, self.at_once)),
             reconcile,
         });
-        let mut sharing = JoinSet::new();
         if let Some(ring) = self.ring {
-            sharing.spawn(share::follow(ring, self.primary.clone(), Arc::clone(&self.queue)));
+            watching.spawn(share::follow(ring, self.primary.clone(), Arc::clone(&self.queue)));
         }
         let mut workers = JoinSet::new();
         for _ in 0..self.at_once {
@@ -245,7 +271,7 @@ impl<K: Object> ControlLoop<K> {
         }
         shutdown.cancelled().await;
         drop(listening);
-        sharing.shutdown().await;
+        watching.shutdown().await;
         self.queue.close();
         while workers.join_next().await.is_some() {}
         Ok(())
@@ -288,20 +314,33 @@ pub(crate) fn outside(source: &Arc<str>) -> Cause {
 }
 
 /// Another informer that a controller listens to.
-trait Listen: Send + Sync {
+trait Listen<K>: Send + Sync {
     fn listen(&self, queue: &Arc<Queue<ObjectKey>>) -> Subscription;
 
     fn synced(&self, timeout: Duration) -> BoxFuture<'_, Result<(), NotReady>>;
+
+    /// What has objects looked at when the kind arrives, if nobody waits for it.
+    fn arrival(
+        &self,
+        primary: &Informer<K>,
+        queue: &Arc<Queue<ObjectKey>>,
+    ) -> Option<BoxFuture<'static, ()>> {
+        let _ = (primary, queue);
+        None
+    }
 }
 
 struct Mapped<C, M> {
     informer: Informer<C>,
     predicate: Option<Predicate<C>>,
     map: Arc<M>,
+    /// Whether nothing can be done before it can be read.
+    is_needed: bool,
 }
 
-impl<C, M> Listen for Mapped<C, M>
+impl<K, C, M> Listen<K> for Mapped<C, M>
 where
+    K: Object,
     C: Object,
     M: Fn(&C) -> Vec<ObjectKey> + Send + Sync + 'static,
 {
@@ -329,7 +368,26 @@ where
     }
 
     fn synced(&self, timeout: Duration) -> BoxFuture<'_, Result<(), NotReady>> {
-        Box::pin(self.informer.synced(timeout))
+        Box::pin(async move {
+            tokio::select! {
+                synced = self.informer.synced(timeout) => synced,
+                // That it is not served is known: this is as much as there is to know of it.
+                () = self.informer.missing(), if !self.is_needed => Ok(()),
+            }
+        })
+    }
+
+    fn arrival(
+        &self,
+        primary: &Informer<K>,
+        queue: &Arc<Queue<ObjectKey>>,
+    ) -> Option<BoxFuture<'static, ()>> {
+        if self.is_needed {
+            return None;
+        }
+        let (informer, primary, queue) =
+            (self.informer.clone(), primary.clone(), Arc::clone(queue));
+        Some(Box::pin(arrival::follow(informer, primary, queue)))
     }
 }
 
@@ -340,7 +398,7 @@ struct Related<C, K, M> {
     matters: Arc<M>,
 }
 
-impl<C, K, M> Listen for Related<C, K, M>
+impl<C, K, M> Listen<K> for Related<C, K, M>
 where
     C: Object,
     K: Object,

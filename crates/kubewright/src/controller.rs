@@ -219,6 +219,40 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
         self.owning(Some(predicate))
     }
 
+    /// Makes children of kind `T` where it is served: an integration that some clusters have and
+    /// others do not. The controller works without it: [`Context::apply`] of it is an error that
+    /// [says so](crate::context::WriteError::is_missing), `/readyz/caches-if-served` names it, and
+    /// nothing is the less ready. When it comes to be served, all objects are reconciled.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kubewright::{Action, Context, Controller, Error, Reconciler};
+    /// # mod monitoring { pub use k8s_openapi::api::core::v1::ConfigMap as ServiceMonitor; }
+    /// use monitoring::ServiceMonitor;
+    ///
+    /// struct Greeter;
+    ///
+    /// impl Reconciler<ConfigMap> for Greeter {
+    ///     async fn reconcile(&self, map: &mut ConfigMap, ctx: &Context) -> Result<Action, Error> {
+    ///         let mut monitor = ServiceMonitor::default();
+    ///         monitor.metadata.name.clone_from(&map.metadata.name);
+    ///         match ctx.apply(monitor).await {
+    ///             // Nobody monitors here.
+    ///             Err(error) if error.is_missing() => {}
+    ///             applied => drop(applied?),
+    ///         }
+    ///         Ok(Action::Done)
+    ///     }
+    /// }
+    ///
+    /// let controller = Controller::new("greeter", Greeter).owns_if_served::<ServiceMonitor>();
+    /// ```
+    pub fn owns_if_served<T: Kind>(mut self) -> Self {
+        self.accesses.push(Access::owned::<T>());
+        self.watches.push(Box::new(Owned::<T>::if_served()));
+        self
+    }
+
     fn owning<T: Kind>(mut self, predicate: Option<Predicate<T>>) -> Self {
         self.accesses.push(Access::owned::<T>());
         self.watches.push(Box::new(Owned::new(predicate)));
@@ -232,6 +266,13 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
         self
     }
 
+    /// The same of a kind that need not be served: reads say that it
+    /// [is missing](crate::context::ReadError::is_missing), and when it comes to be served, all
+    /// objects are reconciled.
+    pub fn reads_if_served<T: Kind>(self) -> Self {
+        self.watches_if_served::<T>(|_| Vec::new())
+    }
+
     /// Looks at objects of kind `T`, and reconciles those that `map` gives when one changes, as it
     /// was and as it is.
     pub fn watches<T: Kind>(
@@ -239,6 +280,15 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
         map: impl Fn(&T) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
         self.watches_among(Scope::default(), map)
+    }
+
+    /// The same of a kind that need not be served, as with
+    /// [`owns_if_served`](Controller::owns_if_served).
+    pub fn watches_if_served<T: Kind>(
+        self,
+        map: impl Fn(&T) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) -> Self {
+        self.watching(Watched::if_served(map))
     }
 
     /// The same for some objects of kind `T` only: the others are neither looked at nor kept. The
@@ -575,6 +625,7 @@ impl<K: Kind + Clone, R: Reconciler<K>> Part for Controller<K, R> {
     }
 
     fn prepare(&self, cache: &Cache) {
+        cache.declare::<K>(true);
         self.watches.iter().for_each(|watch| watch.prepare(cache));
     }
 

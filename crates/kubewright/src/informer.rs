@@ -131,6 +131,8 @@ pub(crate) struct WeakInformer<K> {
 pub struct Report {
     pub kind: String,
     pub state: State,
+    /// Whether somebody waits for it if it is not served.
+    pub is_needed: bool,
     pub objects: usize,
     /// How long the texts are that the objects were read from.
     pub bytes: usize,
@@ -305,7 +307,11 @@ impl<K: Object> Informer<K> {
 
     /// How causes call this: `watch Pod`.
     pub(crate) fn source(&self) -> Arc<str> {
-        format!("watch {}", self.shared.kind()).into()
+        format!("watch {}", self.kind()).into()
+    }
+
+    pub(crate) fn kind(&self) -> &str {
+        self.shared.kind()
     }
 
     /// Looks again for a kind that was missing or forbidden.

@@ -16,10 +16,8 @@ use crate::predicate::Predicate;
 
 /// A kind that a controller looks at.
 pub(super) trait Watch<K: Kind>: Send + Sync {
-    /// Says what must be kept of objects, before anybody looks at them.
-    fn prepare(&self, cache: &Cache) {
-        let _ = cache;
-    }
+    /// Says what must be kept of objects, and whether the kind is waited for, before anybody looks.
+    fn prepare(&self, cache: &Cache);
 
     /// Begins to look at it. Gives what has its changes lead to reconciles, if they do.
     fn inform(&self, around: &Surroundings, informers: &mut Informers) -> Option<Listen<K>>;
@@ -30,7 +28,10 @@ pub(super) trait Watch<K: Kind>: Send + Sync {
 pub(super) type Listen<K> = Box<dyn Fn(ControlLoop<K>) -> ControlLoop<K> + Send + Sync>;
 
 /// Children, and which of their changes matter.
-pub(super) struct Owned<T>(Option<Predicate<T>>);
+pub(super) struct Owned<T> {
+    predicate: Option<Predicate<T>>,
+    is_needed: bool,
+}
 
 /// What is only read.
 pub(super) struct Read<T>(PhantomData<fn() -> T>);
@@ -42,6 +43,7 @@ pub(super) struct Watched<T> {
     /// Which of their changes matter.
     predicate: Option<Predicate<T>>,
     map: Arc<Map<T>>,
+    is_needed: bool,
 }
 
 /// The same of which only metadata is looked at.
@@ -56,7 +58,12 @@ type Map<T> = dyn Fn(&T) -> Vec<ObjectKey> + Send + Sync;
 
 impl<T> Owned<T> {
     pub(super) fn new(predicate: Option<Predicate<T>>) -> Self {
-        Owned(predicate)
+        Owned { predicate, is_needed: true }
+    }
+
+    /// Of a kind that need not be served.
+    pub(super) fn if_served() -> Self {
+        Owned { predicate: None, is_needed: false }
     }
 }
 
@@ -72,7 +79,12 @@ impl<T> Watched<T> {
         predicate: Option<Predicate<T>>,
         map: impl Fn(&T) -> Vec<ObjectKey> + Send + Sync + 'static,
     ) -> Self {
-        Watched { among, predicate, map: Arc::new(map) }
+        Watched { among, predicate, map: Arc::new(map), is_needed: true }
+    }
+
+    /// Of a kind that need not be served.
+    pub(super) fn if_served(map: impl Fn(&T) -> Vec<ObjectKey> + Send + Sync + 'static) -> Self {
+        Watched { is_needed: false, ..Watched::new(Scope::default(), None, map) }
     }
 }
 
@@ -88,20 +100,26 @@ impl<K: Kind, T: Kind> Watch<K> for Owned<T> {
     /// By them it is told whether a child is as it should be.
     fn prepare(&self, cache: &Cache) {
         cache.keep_managed_fields::<T>();
+        cache.declare::<T>(self.is_needed);
     }
 
     fn inform(&self, around: &Surroundings, informers: &mut Informers) -> Option<Listen<K>> {
         let children = look::<T>(around, scope::<T>(around), informers);
         children.index(CONTROLLER, controller_uid);
-        let predicate = self.0.clone();
+        let (predicate, is_needed) = (self.predicate.clone(), self.is_needed);
         Some(Box::new(move |control: ControlLoop<K>| match &predicate {
             Some(predicate) => control.owns_when(&children, predicate.clone()),
-            None => control.owns(&children),
+            None if is_needed => control.owns(&children),
+            None => control.owns_if_served(&children),
         }))
     }
 }
 
 impl<K: Kind, T: Kind> Watch<K> for Read<T> {
+    fn prepare(&self, cache: &Cache) {
+        cache.declare::<T>(true);
+    }
+
     fn inform(&self, around: &Surroundings, informers: &mut Informers) -> Option<Listen<K>> {
         look::<T>(around, scope::<T>(around), informers);
         None
@@ -109,6 +127,10 @@ impl<K: Kind, T: Kind> Watch<K> for Read<T> {
 }
 
 impl<K: Kind, T: Kind> Watch<K> for Watched<T> {
+    fn prepare(&self, cache: &Cache) {
+        cache.declare::<T>(self.is_needed);
+    }
+
     fn inform(&self, around: &Surroundings, informers: &mut Informers) -> Option<Listen<K>> {
         let mut among = self.among.clone();
         if among.namespaces.is_empty() {
@@ -116,12 +138,14 @@ impl<K: Kind, T: Kind> Watch<K> for Watched<T> {
         }
         let others = look::<T>(around, among, informers);
         let (predicate, map) = (self.predicate.clone(), Arc::clone(&self.map));
+        let is_needed = self.is_needed;
         Some(Box::new(move |control: ControlLoop<K>| {
             let map = Arc::clone(&map);
             let map = move |object: &T| map(object);
             match &predicate {
                 Some(predicate) => control.watches_when(&others, predicate.clone(), map),
-                None => control.watches(&others, map),
+                None if is_needed => control.watches(&others, map),
+                None => control.watches_if_served(&others, map),
             }
         }))
     }
@@ -132,6 +156,10 @@ where
     K: Kind,
     T: Resource<DynamicType = (), Scope: 'static> + Send + Sync + 'static,
 {
+    fn prepare(&self, cache: &Cache) {
+        cache.declare::<PartialObjectMeta<T>>(true);
+    }
+
     fn inform(&self, around: &Surroundings, informers: &mut Informers) -> Option<Listen<K>> {
         let scope = scope::<PartialObjectMeta<T>>(around);
         let others = around.cache.metadata::<T>(&scope);
@@ -151,6 +179,10 @@ impl<K, T> Related<K, T> {
 }
 
 impl<K: Kind, T: Kind> Watch<K> for Related<K, T> {
+    fn prepare(&self, cache: &Cache) {
+        cache.declare::<T>(true);
+    }
+
     fn inform(&self, around: &Surroundings, informers: &mut Informers) -> Option<Listen<K>> {
         let others = look::<T>(around, scope::<T>(around), informers);
         others.index(CONTROLLER, controller_uid);

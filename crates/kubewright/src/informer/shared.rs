@@ -147,6 +147,7 @@ impl<K: Object> Shared<K> {
         Report {
             kind: self.kind().to_owned(),
             state: progress.state().clone(),
+            is_needed: true,
             objects,
             bytes,
             lists: sum(|feed| feed.lists),

@@ -31,7 +31,7 @@ use crate::election::{self, BadTerms, Election, Terms};
 use crate::event::Recorder;
 use crate::manifest::Names;
 use crate::metrics::Metrics;
-use crate::operator::report::{Controllers, caches, reconciles, untroubled};
+use crate::operator::report::{Controllers, caches, caches_if_served, reconciles, untroubled};
 use crate::serve::debug::Page;
 use crate::serve::metrics::Pages;
 use crate::serve::probes::{Checks, Probes};
@@ -130,6 +130,7 @@ impl Operator {
         let metrics = Arc::new(Metrics::new(&mut registry));
         let (cache, run_cache) = Cache::build(client.clone(), !keeps_objects);
         let (recorder, run_recorder) = Recorder::new(client.clone(), &name, clock.clone());
+        prepare(&parts, &projections, &cache);
         metrics.register_cache(&mut registry, &cache);
         Process::register(&mut registry);
         let mut troubles = Troubles { readiness: &mut servers.probes.readiness, is_called };
@@ -142,6 +143,9 @@ impl Operator {
         let candidate = Candidate::new(coordination, whose, wanted, leases, &recorder)?;
         candidate.add_check(troubles);
         servers.probes.readiness.tell("reconciles", reconciles(&parts));
+        if cache.can_do_without() {
+            servers.probes.readiness.tell("caches-if-served", caches_if_served(&cache));
+        }
 
         // Until all of these have their places, nobody asks the cluster anything.
         let listener = match settings.probes {
@@ -189,7 +193,6 @@ impl Operator {
             revoked: CancellationToken::new(),
             sync_max: settings.cache_sync_timeout,
         };
-        prepare(&parts, &projections, &around.cache);
         let stop_others = CancellationToken::new();
         let mut others = runnable::start(&runnables, Where::Everywhere, &around, &stop_others);
         let warm = warm(&parts, &around);

@@ -7,19 +7,34 @@ use tokio::sync::watch;
 
 use crate::cache::{Cache, WeakCache};
 use crate::controller::Part;
-use crate::informer::State;
+use crate::informer::{Report as Informed, State};
 use crate::key::ObjectKey;
 use crate::serve::Check;
 use crate::serve::debug::Report;
 
-/// Whether all kinds can be read. One that cannot stops only those who read it, but people should
-/// know.
+/// Whether all kinds can be read that must be. One that cannot stops only those who read it, but
+/// people should know.
 pub(super) fn caches(cache: &Cache) -> Check {
+    readable(cache, |report| !is_done_without(report))
+}
+
+/// Whether all kinds are served that somebody would make use of.
+pub(super) fn caches_if_served(cache: &Cache) -> Check {
+    readable(cache, is_done_without)
+}
+
+fn is_done_without(report: &Informed) -> bool {
+    !report.is_needed && report.state == State::Missing
+}
+
+/// Whether kinds can be read, of those that are asked about.
+fn readable(cache: &Cache, is_asked: fn(&Informed) -> bool) -> Check {
     let cache = cache.downgrade();
     Check::new(move || {
         let reports = cache.upgrade().map(|cache| cache.report()).unwrap_or_default();
         let troubles: Vec<String> = reports
             .iter()
+            .filter(|report| is_asked(report))
             .filter_map(|report| {
                 trouble(&report.state).map(|why| format!("{}: {why}", report.kind))
             })

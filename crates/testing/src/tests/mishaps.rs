@@ -432,3 +432,21 @@ async fn webhooks_are_called_whatever_becomes_of_the_rest_of_their_operator() {
     site.says(site.probes, "/readyz?verbose", &told).await;
     site.close().await;
 }
+
+#[tokio::test]
+async fn a_kind_that_need_not_be_served_is_told_of_and_makes_nothing_less_ready() {
+    let maps = Controller::<ConfigMap, _>::new("maps", Astronomer);
+    let maps = maps.watches_if_served::<Comet>(|_| Vec::new());
+    let site = Observatory::open(9, Operator::new("observatory").controller(maps)).await;
+    site.goes_on("one").await;
+    let missing = "Comet.example.com: is not served";
+    site.says(site.probes, "/readyz/caches-if-served", &["500 ", missing]).await;
+    let told = ["200 OK", "[-]caches-if-served failed, which does not count", "[+]caches ok"];
+    site.says(site.probes, "/readyz?verbose", &told).await;
+    site.counts(&[r#"kubewright_cache_watches{kind="Comet.example.com",state="missing"} 1"#]).await;
+    let definitions: Api<CustomResourceDefinition> = Api::all(site.cluster.client());
+    definitions.create(&PostParams::default(), &Comet::crd()).await.expect("created");
+    site.says(site.probes, "/readyz/caches-if-served", &["200 OK"]).await;
+    site.counts(&[r#"kubewright_cache_watches{kind="Comet.example.com",state="live"} 1"#]).await;
+    site.close().await;
+}

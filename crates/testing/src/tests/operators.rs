@@ -539,6 +539,61 @@ async fn a_status_that_cannot_be_written_is_not_passed_over() {
     site.end().await;
 }
 
+/// Has a silent child for each ConfigMap, where there can be any.
+struct Chorus;
+
+impl Reconciler<ConfigMap> for Chorus {
+    async fn reconcile(&self, map: &mut ConfigMap, ctx: &Context) -> Result<Action, Error> {
+        let told = match ctx.apply(Silent::new("child", SilentSpec {})).await {
+            Ok(_) => "silent",
+            Err(error) if error.is_missing() => "alone",
+            Err(error) => return Err(error.into()),
+        };
+        map.data = Some(BTreeMap::from([("is".to_owned(), told.to_owned())]));
+        Ok(Action::Done)
+    }
+}
+
+/// An optional kind that was missing stopped its controller.
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_need_not_be_served_is_done_without_until_it_is() {
+    for is_there in [false, true] {
+        let mut site = Site::empty().await;
+        let map = json!({"metadata": {"name": "map", "labels": {"app": "test"}}});
+        let map = serde_json::from_value(map).expect("an object");
+        site.config_maps().create(&PostParams::default(), &map).await.expect("created");
+        let definition = serde_json::to_value(Silent::crd()).expect("a definition");
+        if is_there {
+            site.cluster.apply(&definition).await;
+            site.cluster.served("silents.example.com").await;
+        }
+        let controller = Controller::new("chorus", Chorus).labelled("app=test");
+        let controller = controller.owns_if_served::<Silent>();
+        site.running = Some(site.cluster.run(Operator::new("chorus").controller(controller)).await);
+        let is = |told: &'static str| {
+            move |map: Option<&ConfigMap>| {
+                let data = map.and_then(|map| map.data.as_ref());
+                data.is_some_and(|data| data["is"] == told)
+            }
+        };
+        if !is_there {
+            site.cluster.eventually(Some("default"), "map", is("alone")).await;
+            site.cluster.apply(&definition).await;
+            site.cluster.served("silents.example.com").await;
+        }
+        site.cluster.eventually(Some("default"), "map", is("silent")).await;
+        let silents: Api<Silent> = Api::default_namespaced(site.cluster.client());
+        let child = silents.get("child").await.expect("the child");
+        // It is a child as any other.
+        silents.delete("child", &DeleteParams::default()).await.expect("deleted");
+        let is_another = |found: Option<&Silent>| {
+            found.is_some_and(|found| found.metadata.uid != child.metadata.uid)
+        };
+        site.cluster.eventually(Some("default"), "child", is_another).await;
+        site.end().await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_operator_of_some_namespaces_works_in_these_alone() {
     let mut site = Site::empty().await;
