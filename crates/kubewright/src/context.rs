@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{DeleteParams, ObjectMeta, Preconditions};
-use kube::core::{PartialObjectMeta, Status};
+use kube::core::{PartialObjectMeta, Selector, Status};
 use kube::{Client, Resource};
 use serde::Serialize;
 use serde_json::Value;
@@ -232,6 +232,47 @@ impl Context {
     /// All objects of a kind that there are, in the order of their keys.
     pub async fn list<T: Kind>(&self) -> Result<Vec<Arc<T>>, ReadError> {
         Ok(self.fresh::<T>().await?.list()?)
+    }
+
+    /// The objects of a kind in a namespace, in the order of their names. Of an operator of some
+    /// namespaces, another one cannot be read.
+    pub async fn list_in<T: Kind>(&self, namespace: &str) -> Result<Vec<Arc<T>>, ReadError> {
+        Ok(self.fresh::<T>().await?.list_in(namespace)?)
+    }
+
+    /// The objects of a kind that have such labels, wherever they are, in the order of their keys.
+    /// What is asked for again and again among thousands is better found
+    /// [by an index](Context::by_index).
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::{Pod, Service};
+    /// use kube::core::Selector;
+    /// use kubewright::{Action, Context, Error, Reconciler};
+    ///
+    /// struct Counter;
+    ///
+    /// impl Reconciler<Service> for Counter {
+    ///     async fn reconcile(&self, service: &mut Service, ctx: &Context) -> Result<Action, Error> {
+    ///         let labels = service.spec.iter().flat_map(|spec| spec.selector.clone());
+    ///         let behind: Selector = labels.flatten().collect();
+    ///         let namespace = service.metadata.namespace.as_deref().unwrap_or_default();
+    ///         let pods = ctx.select_in::<Pod>(namespace, &behind).await?;
+    ///         println!("{} of {}", pods.len(), ctx.list_in::<Pod>(namespace).await?.len());
+    ///         Ok(Action::Done)
+    ///     }
+    /// }
+    /// ```
+    pub async fn select<T: Kind>(&self, selector: &Selector) -> Result<Vec<Arc<T>>, ReadError> {
+        Ok(self.fresh::<T>().await?.select(selector)?)
+    }
+
+    /// The objects of a kind in a namespace that have such labels, in the order of their names.
+    pub async fn select_in<T: Kind>(
+        &self,
+        namespace: &str,
+        selector: &Selector,
+    ) -> Result<Vec<Arc<T>>, ReadError> {
+        Ok(self.fresh::<T>().await?.select_in(namespace, selector)?)
     }
 
     /// The objects of an owned kind that the reconciled object controls.

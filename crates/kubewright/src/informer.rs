@@ -15,12 +15,13 @@ mod shorthand;
 mod tests;
 mod wire;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use kube::api::ObjectMeta;
+use kube::core::{Selector, SelectorExt as _};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
@@ -198,6 +199,28 @@ impl<K: Object> Informer<K> {
         self.shared.read_in(Some(namespace), |objects| objects.in_namespace(namespace))
     }
 
+    /// The objects that have such labels, in the order of their keys.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube::core::{Expression, Selector};
+    /// use kubewright::informer::{Informer, NotReady};
+    ///
+    /// fn stragglers(pods: &Informer<Pod>) -> Result<usize, NotReady> {
+    ///     let mut old: Selector = [("app", "web")].into_iter().collect();
+    ///     old.extend([Expression::NotEqual("release".to_owned(), "9".to_owned())]);
+    ///     Ok(pods.select(&old)?.len() + pods.select_in("staging", &old)?.len())
+    /// }
+    /// ```
+    pub fn select(&self, selector: &Selector) -> Result<Vec<Arc<K>>, NotReady> {
+        Ok(selected(self.list()?, selector))
+    }
+
+    /// The objects of a namespace that have such labels, in the order of their names.
+    pub fn select_in(&self, namespace: &str, selector: &Selector) -> Result<Vec<Arc<K>>, NotReady> {
+        Ok(selected(self.list_in(namespace)?, selector))
+    }
+
     /// What was there when it was last looked at, though that may be long ago: what is not served
     /// any more, or may not be read, is still among it.
     pub fn last_seen(&self) -> Vec<Arc<K>> {
@@ -368,6 +391,12 @@ where
     pub fn all(client: Client) -> Self {
         Source::new(client, K::DynamicType::default(), Scope::default())
     }
+}
+
+fn selected<K: Resource>(mut objects: Vec<Arc<K>>, selector: &Selector) -> Vec<Arc<K>> {
+    let none = BTreeMap::new();
+    objects.retain(|object| selector.matches(object.meta().labels.as_ref().unwrap_or(&none)));
+    objects
 }
 
 /// What is looked at of an object besides what it is.

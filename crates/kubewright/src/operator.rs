@@ -192,6 +192,13 @@ impl Operator {
         self
     }
 
+    /// Looks at objects of kind `T` for its webhooks, which find them in the cache that all share:
+    /// [`Review::informer`](crate::webhook::Review::informer).
+    pub fn reads<T: Kind>(self) -> Self {
+        let webhooks = self.webhooks.reads::<T>();
+        Operator { webhooks, ..self }.may(Access::read::<T>())
+    }
+
     /// With a kind of its own, whose definition is rendered with its manifests.
     pub fn kind<K: CustomResourceExt>(self) -> Self {
         self.definition(K::crd())

@@ -37,9 +37,10 @@ mod server;
 mod tests;
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as StdError;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -54,8 +55,11 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use tracing::{debug, error, warn};
 
+use crate::cache::Cache;
 use crate::chain::chain;
-use crate::serve::{self, Answer as HttpAnswer};
+use crate::context::{Informers, Kind as Readable, is_namespaced};
+use crate::informer::{Scope, State};
+use crate::serve::{self, Answer as HttpAnswer, Check};
 
 use self::admission::{Answer, Defaulting, Validating};
 use self::conversion::Conversions;
@@ -96,7 +100,17 @@ pub struct Webhooks {
     conversions: Conversions,
     converted: Vec<Registration>,
     client: Option<Client>,
+    /// Kinds that reviews look up, before and after they are followed.
+    read: Vec<Box<Follow>>,
+    informers: Option<Arc<Informers>>,
+    unlisted: Arc<[Box<Unlisted>]>,
 }
+
+/// Begins to look at a kind.
+type Follow = dyn Fn(&Cache, &BTreeSet<String>, &mut Informers) -> Box<Unlisted> + Send + Sync;
+
+/// Names a kind while it is listed for the first time.
+type Unlisted = dyn Fn() -> Option<String> + Send + Sync;
 
 impl Webhook {
     /// Completes objects of a kind, at `/mutate-<group>-<version>-<kind>`.
@@ -193,6 +207,49 @@ impl Webhooks {
         Webhooks { client: Some(client), ..self }
     }
 
+    /// Lets webhooks look at the objects of a kind in the cache: [`Review::informer`].
+    pub fn reads<T: Readable>(mut self) -> Self {
+        self.read.push(Box::new(|cache, namespaces, informers| {
+            let namespaces = namespaces.iter().filter(|_| is_namespaced::<T>());
+            let scope = Scope::within(namespaces);
+            cache.declare::<T>(true);
+            let informer = cache.informer::<T>(&scope);
+            informers.insert(scope, informer.clone());
+            Box::new(move || {
+                (informer.state() == State::Listing).then(|| informer.kind().to_owned())
+            })
+        }));
+        self
+    }
+
+    /// Begins to look at what they [read](Webhooks::reads), in these namespaces or in all, for as
+    /// long as the cache informs.
+    pub fn informed(self, cache: &Cache, namespaces: &BTreeSet<String>) -> Self {
+        let mut informers = Informers::default();
+        let unlisted = self.read.iter().map(|follow| follow(cache, namespaces, &mut informers));
+        Webhooks { unlisted: unlisted.collect(), informers: Some(Arc::new(informers)), ..self }
+    }
+
+    /// Whether they look at anything, and have begun to.
+    pub(crate) fn read_any(&self) -> bool {
+        !self.unlisted.is_empty()
+    }
+
+    /// Whether all that they read was listed, or cannot be: whoever is called before has nothing to
+    /// judge by.
+    pub fn listed(&self) -> Check {
+        let unlisted = Arc::clone(&self.unlisted);
+        Check::new(move || {
+            let kinds: Vec<String> = unlisted.iter().filter_map(|kind| kind()).collect();
+            async move {
+                match kinds.is_empty() {
+                    true => Ok(()),
+                    false => Err(format!("{} is not listed yet", kinds.join(", "))),
+                }
+            }
+        })
+    }
+
     pub fn is_empty(&self) -> bool {
         self.admission.is_empty() && self.conversions.is_empty()
     }
@@ -241,7 +298,7 @@ impl Webhooks {
                 return serve::json(StatusCode::OK, &Response::unreadable(&denied));
             }
         };
-        review.serve(self.client.clone());
+        review.serve(self.client.clone(), self.informers.clone());
         let answering = async { webhook.handler.answer(&review).await };
         let response = AssertUnwindSafe(answering).catch_unwind().await.unwrap_or_else(|panic| {
             metrics.panics.inc();

@@ -1,5 +1,6 @@
 //! Operators at work in a cluster.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use kube::core::{ApiResource, GroupVersionKind, TypeMeta};
 use kube::{Client, Resource as _};
 use kubewright::manifest::{Manifest, Names, Package, Part};
 use kubewright::webhook::Registration;
-use kubewright::{ObjectKey, Operator, webhook};
+use kubewright::{Cache, ObjectKey, Operator, webhook};
 use kubewright_apimachinery::patch::merge;
 use prometheus_client::registry::Registry;
 use serde_json::Value;
@@ -38,6 +39,9 @@ const TOLD_MAX: usize = 8;
 /// The operators that run in a cluster, for those who wonder what they did.
 #[derive(Default)]
 pub(crate) struct Operators(Mutex<Vec<Weak<Operator>>>);
+
+/// How often webhooks are asked whether they have what they read.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// What every namespace is labelled with.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -92,13 +96,26 @@ impl Cluster {
         let mut name = operator.name().to_owned();
         let package = operator.package();
         let client = self.client_of(&package);
-        let webhooks = Arc::new(operator.into_webhooks().client(client));
+        let (cache, run_cache) = Cache::of_texts(client.clone());
+        let namespaces = match self.is_virtual() || is_everywhere(&package) {
+            true => BTreeSet::new(),
+            false => BTreeSet::from([self.namespace().to_owned()]),
+        };
+        let webhooks = operator.into_webhooks().client(client).informed(&cache, &namespaces);
+        let webhooks = Arc::new(webhooks);
         let metrics = Arc::new(webhook::Metrics::new(&mut Registry::default()));
         let now = self.clock().now();
         let served = webhook::Server::local(Arc::clone(&webhooks), metrics, now).await;
         let (server, place, trust) = served.unwrap_or_else(|error| panic!("webhooks: {error}"));
-        let (shutdown, mut task) = (CancellationToken::new(), JoinSet::new());
-        task.spawn(server.run(shutdown.clone()));
+        let (listed, shutdown, mut task) =
+            (webhooks.listed(), CancellationToken::new(), JoinSet::new());
+        let serving = server.run(shutdown.clone());
+        task.spawn(run_cache);
+        task.spawn(async move {
+            serving.await;
+            // What is read is followed until then.
+            drop(cache);
+        });
         let mut registrations: Vec<Registration> = webhooks.registrations().cloned().collect();
         if !self.is_virtual() && !is_everywhere(&package) {
             // Others use the cluster, too: they are not to be judged by this test.
@@ -113,6 +130,9 @@ impl Cluster {
         let installed = webhook::install(&client, &name, &registrations, &place, &trust).await;
         installed.unwrap_or_else(|error| panic!("{error:?}"));
         let called = Called { client, operator: name, lag: self.lag() };
+        while listed.ask().await.is_err() {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
         tokio::time::sleep(called.lag).await;
         Running { shutdown, task, called: Some(called) }
     }

@@ -131,6 +131,10 @@ impl Operator {
         let (cache, run_cache) = Cache::build(client.clone(), !keeps_objects);
         let (recorder, run_recorder) = Recorder::new(client.clone(), &name, clock.clone());
         prepare(&parts, &projections, &cache);
+        let webhooks = if is_called { webhooks.informed(&cache, &namespaces) } else { webhooks };
+        if webhooks.read_any() {
+            servers.probes.readiness.add("webhook-caches", webhooks.listed());
+        }
         metrics.register_cache(&mut registry, &cache);
         Process::register(&mut registry);
         let mut troubles = Troubles { readiness: &mut servers.probes.readiness, is_called };

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use k8s_openapi::api::authentication::v1::UserInfo;
 use kube::Client;
@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 use super::denied::Denied;
 use super::patch::{self, Operation as Step};
+use crate::context::{Informers, Kind as Readable};
+use crate::informer::Informer;
 
 /// One change that somebody wants to make.
 #[derive(Debug, Default, Deserialize)]
@@ -45,7 +47,7 @@ pub struct Review {
     #[serde(skip)]
     notes: Mutex<Notes>,
     #[serde(skip)]
-    client: Lent,
+    lent: Lent,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -75,13 +77,16 @@ pub enum Operation {
     Connect,
 }
 
-/// A client that webhooks may use.
+/// What webhooks may look into the cluster with.
 #[derive(Default)]
-struct Lent(Option<Client>);
+struct Lent {
+    client: Option<Client>,
+    informers: Option<Arc<Informers>>,
+}
 
 impl fmt::Debug for Lent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Lent").field(&self.0.is_some()).finish()
+        f.debug_struct("Lent").field("client", &self.client.is_some()).finish_non_exhaustive()
     }
 }
 
@@ -125,11 +130,48 @@ impl Review {
     /// If the webhook is served by somebody who has none.
     pub fn client(&self) -> Result<&Client, Denied> {
         let missing = || Denied::internal("this webhook is served without a client of the cluster");
-        self.client.0.as_ref().ok_or_else(missing)
+        self.lent.client.as_ref().ok_or_else(missing)
     }
 
-    pub(super) fn serve(&mut self, client: Option<Client>) {
-        self.client = Lent(client);
+    /// The informer of a kind that the operator [reads](crate::Operator::reads) for its webhooks:
+    /// what is in the cache is there at once, and costs the server nothing. It may be a moment old,
+    /// so it is good for what changes seldom; who must see the last write asks the
+    /// [client](Review::client).
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::{ConfigMap, LimitRange};
+    /// use kubewright::Operator;
+    /// use kubewright::webhook::{Change, Denied, Review, Warnings, Webhook};
+    ///
+    /// fn judge(_: Change<'_, ConfigMap>, review: &Review) -> Result<Warnings, Denied> {
+    ///     match review.informer::<LimitRange>()?.list_in(&review.namespace)?.is_empty() {
+    ///         true => Err(Denied::new("say first how much this namespace may have")),
+    ///         false => Ok(Warnings::new()),
+    ///     }
+    /// }
+    ///
+    /// let operator =
+    ///     Operator::new("judge").webhook(Webhook::validating(judge)).reads::<LimitRange>();
+    /// // It may read what it says it reads.
+    /// assert_eq!(operator.accesses()[0].plural, "limitranges");
+    /// ```
+    ///
+    /// # Errors
+    /// If nobody has said that the kind is read, or the webhook is served by somebody without a
+    /// cache.
+    pub fn informer<T: Readable>(&self) -> Result<&Informer<T>, Denied> {
+        let missing = || Denied::internal("this webhook is served without a cache of the cluster");
+        let informers = self.lent.informers.as_ref().ok_or_else(missing)?;
+        informers.get().ok_or_else(|| {
+            let kind = T::kind(&());
+            Denied::internal(format!(
+                "{kind} is not declared: say `.reads::<{kind}>()` of the operator"
+            ))
+        })
+    }
+
+    pub(super) fn serve(&mut self, client: Option<Client>, informers: Option<Arc<Informers>>) {
+        self.lent = Lent { client, informers };
     }
 
     /// The object as it would be.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams, ObjectMeta, PostParams};
+use kube::core::{Expression, Selector};
 use kubewright::access::Access;
 use kubewright::{Action, Context, Controller, Error, ObjectKey, Operator, Reconciler};
 use serde_json::json;
@@ -139,6 +140,69 @@ async fn what_is_written_with_the_client_must_be_declared_too() {
     }
     for text in ["smuggler reconciled default/it: Error: secrets is forbidden: ", "cannot create"] {
         assert!(told.contains(text), "{text:?} is not in {told}");
+    }
+    running.stop().await;
+    cluster.shutdown().await;
+}
+
+/// Says which Secrets it finds, by where they are and by what they are labelled with.
+struct Chooser;
+
+impl Reconciler<ConfigMap> for Chooser {
+    async fn reconcile(&self, object: &mut ConfigMap, ctx: &Context) -> Result<Action, Error> {
+        let red: Selector = [("color", "red")].into_iter().collect();
+        let mut dull = red.clone();
+        dull.extend([Expression::DoesNotExist("bright".to_owned())]);
+        let found = [
+            ("there", ctx.list_in::<Secret>("lab").await?),
+            ("red", ctx.select(&red).await?),
+            ("red-there", ctx.select_in("lab", &red).await?),
+            ("dull", ctx.select(&dull).await?),
+            ("nowhere", ctx.select_in("elsewhere", &Selector::default()).await?),
+        ];
+        for (what, secrets) in found {
+            let keys: Vec<ObjectKey> =
+                secrets.iter().map(|secret| ObjectKey::of(&secret.metadata)).collect();
+            let keys: Vec<&str> = keys.iter().map(ObjectKey::as_str).collect();
+            say(object, what, keys.join(" "));
+        }
+        Ok(Action::Done)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_cached_is_found_by_namespace_and_by_labels() {
+    let cluster = Cluster::start().await;
+    for namespace in ["lab", "shop"] {
+        let namespace = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace},
+        });
+        cluster.apply(&namespace).await;
+    }
+    let secrets = [
+        ("lab", "apple", json!({"color": "red"})),
+        ("lab", "pear", json!({"color": "green"})),
+        ("shop", "cherry", json!({"color": "red", "bright": "yes"})),
+        ("shop", "plain", json!(null)),
+    ];
+    for (namespace, name, labels) in secrets {
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {"namespace": namespace, "name": name, "labels": labels},
+        });
+        cluster.apply(&secret).await;
+    }
+    let controller = Controller::new("chooser", Chooser).reads::<Secret>();
+    let running = run(&cluster, &["it"], controller).await;
+    let expected = [
+        ("there", "lab/apple lab/pear"),
+        ("red", "lab/apple shop/cherry"),
+        ("red-there", "lab/apple"),
+        ("dull", "lab/apple"),
+        ("nowhere", ""),
+    ];
+    for (what, keys) in expected {
+        assert_eq!(said(&cluster, "it", what).await, keys, "{what}");
     }
     running.stop().await;
     cluster.shutdown().await;

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, CustomResource, CustomResourceExt as _, ResourceExt as _};
@@ -297,7 +298,7 @@ async fn an_operator_waits_for_the_definition_whose_objects_it_converts() {
     };
     let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
     tasks.spawn(operator.serve(host, shutdown.clone()));
-    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
     assert!(tasks.try_join_next().is_none(), "it waits");
     define(&cluster.client()).await;
     let is_converted = |it: Option<&CustomResourceDefinition>| {
@@ -427,5 +428,47 @@ async fn an_operator_converts_what_it_must_read_before_it_can_work() {
     let ended = tasks.join_next().await.expect("it ends").expect("it does not panic");
     ended.expect("it could be run");
     network.shutdown().await;
+    cluster.shutdown().await;
+}
+
+/// Each review asked the server for what it had to know.
+#[tokio::test]
+async fn a_webhook_finds_in_the_cache_what_its_operator_reads() {
+    let cluster = Cluster::start().await;
+    let judge = |change: Change<'_, ConfigMap>, review: &Review| {
+        if let Change::Create(map) = change
+            && map.name_any() == "curious"
+        {
+            review.informer::<Pod>()?;
+        }
+        let permits = review.informer::<Secret>()?.list_in(&review.namespace)?;
+        match permits.iter().any(|it| it.name_any() == "permit") {
+            true => Ok(Default::default()),
+            false => Err(Denied::new("there is no permit")),
+        }
+    };
+    let operator = || {
+        let webhook = Webhook::validating(judge).namespaces(in_default());
+        Operator::new("judge").webhook(webhook).reads::<Secret>()
+    };
+    // For its rights alone.
+    cluster.run(operator()).await.stop().await;
+    let running = cluster.call_webhooks(operator()).await;
+    let (maps, params) = (Api::default_namespaced(cluster.client()), PostParams::default());
+    let refused = refusal(maps.create(&params, &config_map("one", &[])).await);
+    assert!(refused.2.ends_with("there is no permit"), "{}", refused.2);
+    let refused = refusal(maps.create(&params, &config_map("curious", &[])).await);
+    let undeclared = "Pod is not declared: say `.reads::<Pod>()` of the operator";
+    assert!(refused.0 == 500 && refused.2.ends_with(undeclared), "{refused:?}");
+    let permit = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "permit"}});
+    cluster.apply(&permit).await;
+    // It hears of it soon.
+    let allowed = async {
+        while maps.create(&params, &config_map("one", &[])).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), allowed).await.expect("it is allowed");
+    running.stop().await;
     cluster.shutdown().await;
 }
