@@ -15,7 +15,7 @@ use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use kube::client::Body;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
@@ -29,6 +29,8 @@ struct Inner {
     planned: Mutex<Vec<Planned>>,
     /// Ends all watches that are open.
     cut: Mutex<CancellationToken>,
+    /// The same, with a word.
+    expired: Mutex<CancellationToken>,
     /// Whether watches tell nothing.
     held: watch::Sender<bool>,
 }
@@ -51,7 +53,9 @@ enum Fault {
 pub struct Held(Faults);
 
 impl Faults {
-    /// Answers the next `count` requests that are so with a failure: 409, 410, 429, 500.
+    /// Answers the next `count` requests that are so with a failure: 409, 410, 429, 500, 503 and
+    /// others, in the words of a server. Where one says after how long to try again, it does: 429 and
+    /// 503 in a header and in the details, 504 in the details.
     pub fn answer(&self, code: u16, count: usize, which: impl Fn(&Parts) -> bool + Send + 'static) {
         self.plan(Fault::Answer(code), count, which);
     }
@@ -70,6 +74,18 @@ impl Faults {
     pub fn cut_watches(&self) {
         let mut cut = self.0.cut.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *cut).cancel();
+    }
+
+    /// Ends all watches that are open as a server does that has forgotten what came after their
+    /// version: the last thing they tell is a failure with code 410.
+    pub fn expire_watches(&self) {
+        let mut expired = self.0.expired.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *expired).cancel();
+    }
+
+    /// Answers and delays no more requests, however many were planned.
+    pub fn heal(&self) {
+        self.planned().clear();
     }
 
     /// Lets watches, open ones and new ones, tell nothing for a while.
@@ -162,43 +178,84 @@ impl Faults {
         B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<BoxError>,
     {
-        let cut = self.0.cut.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let held = self.0.held.subscribe();
-        let body = body.map_err(Into::<BoxError>::into);
-        let frames = stream::unfold((body, held, cut), |(mut body, mut held, cut)| async move {
-            let next = async {
-                // Its sender is in the faults, which the client has.
-                let _ = held.wait_for(|held| !held).await;
-                let frame = body.frame().await;
-                let _ = held.wait_for(|held| !held).await;
-                frame
-            };
-            let frame: Result<Frame<Bytes>, BoxError> = tokio::select! {
-                () = cut.cancelled() => Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),
-                frame = next => frame?,
-            };
-            Some((frame, (body, held, cut)))
+        let now = |token: &Mutex<CancellationToken>| {
+            token.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        };
+        let (cut, expired) = (now(&self.0.cut), now(&self.0.expired));
+        let told = Told { body: body.map_err(Into::into), held: self.0.held.subscribe() };
+        let frames = stream::unfold(Some((told, cut, expired)), |watch| async {
+            let (mut told, cut, expired) = watch?;
+            tokio::select! {
+                () = cut.cancelled() => {
+                    Some((Err(io::Error::from(io::ErrorKind::ConnectionReset).into()), None))
+                }
+                () = expired.cancelled() => Some((Ok(Frame::data(expiry())), None)),
+                frame = told.next() => frame.map(|frame| (frame, Some((told, cut, expired)))),
+            }
         });
         StreamBody::new(frames).boxed_unsync()
     }
 }
 
-/// What a server says when it cannot, will not or must not.
-fn refusal(code: u16) -> Answer {
+/// What a watch tells, when it is let.
+struct Told<B> {
+    body: B,
+    held: watch::Receiver<bool>,
+}
+
+impl<B: http_body::Body<Data = Bytes, Error = BoxError> + Unpin> Told<B> {
+    async fn next(&mut self) -> Option<Result<Frame<Bytes>, BoxError>> {
+        // Its sender is in the faults, which the client has.
+        let _ = self.held.wait_for(|held| !held).await;
+        let frame = self.body.frame().await;
+        let _ = self.held.wait_for(|held| !held).await;
+        frame
+    }
+}
+
+/// What a watch tells last whose version is too old.
+fn expiry() -> Bytes {
+    Bytes::from(format!("{}\n", json!({ "type": "ERROR", "object": status(410) })))
+}
+
+/// After how many seconds a server says that it may be asked again, if it does, as upstream's.
+fn retry_after(code: u16) -> Option<u32> {
+    matches!(code, 429 | 503 | 504).then_some(1)
+}
+
+/// A failure in the words of a server.
+fn status(code: u16) -> Value {
     let reason = match code {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
         409 => "Conflict",
         410 => "Expired",
+        413 => "RequestEntityTooLarge",
+        422 => "Invalid",
         429 => "TooManyRequests",
+        503 => "ServiceUnavailable",
+        504 => "Timeout",
         _ => "InternalError",
     };
-    let status = json!({
+    let mut status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": "a fault that a test asked for", "reason": reason, "code": code,
     });
-    let body = Full::new(Bytes::from(status.to_string())).map_err(|never| match never {});
-    Response::builder()
-        .status(code)
-        .header("content-type", "application/json")
-        .body(body.boxed_unsync())
-        .expect("an answer")
+    if let Some(seconds) = retry_after(code) {
+        status["details"] = json!({ "retryAfterSeconds": seconds });
+    }
+    status
+}
+
+/// What a server says when it cannot, will not or must not.
+fn refusal(code: u16) -> Answer {
+    let body = Full::new(Bytes::from(status(code).to_string())).map_err(|never| match never {});
+    let mut answer = Response::builder().status(code).header("content-type", "application/json");
+    // A timeout says it in the details alone.
+    if let Some(seconds) = retry_after(code).filter(|_| code != 504) {
+        answer = answer.header("retry-after", seconds.to_string());
+    }
+    answer.body(body.boxed_unsync()).expect("an answer")
 }

@@ -140,6 +140,10 @@ impl Observatory {
     /// Waits until another object is seen: nothing has stopped.
     async fn goes_on(&self, name: &str) {
         self.create::<ConfigMap>(name).await;
+        self.is_labelled(name).await;
+    }
+
+    async fn is_labelled(&self, name: &str) {
         let is_seen = |map: Option<&ConfigMap>| {
             let labels = map.and_then(|map| map.metadata.labels.as_ref());
             labels.is_some_and(|labels| labels.contains_key("seen"))
@@ -149,15 +153,23 @@ impl Observatory {
 
     /// Has the definition of comets served, and one seen.
     async fn comet_comes(&self) {
+        self.comets_are_served().await;
+        self.create::<Comet>("halley").await;
+        self.is_seen("halley").await;
+    }
+
+    async fn comets_are_served(&self) {
         let definitions: Api<CustomResourceDefinition> = Api::all(self.cluster.client());
         let definition = Comet::crd();
         definitions.create(&PostParams::default(), &definition).await.expect("created");
         self.cluster.served("comets.example.com").await;
-        self.create::<Comet>("halley").await;
+    }
+
+    async fn is_seen(&self, name: &str) {
         let is_seen = |comet: Option<&Comet>| {
             comet.and_then(|comet| comet.status.as_ref()).is_some_and(|status| status.seen)
         };
-        self.cluster.eventually(Some("default"), "halley", is_seen).await;
+        self.cluster.eventually(Some("default"), name, is_seen).await;
     }
 
     async fn comets_go(&self) {
@@ -448,5 +460,106 @@ async fn a_kind_that_need_not_be_served_is_told_of_and_makes_nothing_less_ready(
     definitions.create(&PostParams::default(), &Comet::crd()).await.expect("created");
     site.says(site.probes, "/readyz/caches-if-served", &["200 OK"]).await;
     site.counts(&[r#"kubewright_cache_watches{kind="Comet.example.com",state="live"} 1"#]).await;
+    site.close().await;
+}
+
+/// Has a map for each comet, and says so.
+struct Cartographer;
+
+impl Reconciler<Comet> for Cartographer {
+    async fn reconcile(&self, comet: &mut Comet, ctx: &Context) -> Result<Action, Error> {
+        let mut map = ConfigMap::default();
+        map.metadata.name.clone_from(&comet.metadata.name);
+        ctx.apply(map).await?;
+        comet.status = Some(CometStatus { seen: true });
+        Ok(Action::Done)
+    }
+}
+
+/// Whatever the server says to a write, the object comes back to the queue, and it is counted.
+#[tokio::test]
+async fn a_write_that_the_server_puts_off_is_tried_again_by_way_of_the_queue() {
+    let comets = Controller::<Comet, _>::new("comets", Cartographer).owns::<ConfigMap>();
+    let operator = Operator::new("observatory").kind::<Comet>().controller(comets);
+    let site = Observatory::open(11, operator).await;
+    site.comets_are_served().await;
+    let counted = async |result: &str| {
+        let what = format!(
+            r#"controller_runtime_reconcile_total{{controller="comets",result="{result}"}} "#
+        );
+        let page = get(site.metrics, "/metrics").await;
+        let count = page.lines().find_map(|line| line.strip_prefix(&what)?.parse::<u64>().ok());
+        count.unwrap_or_else(|| panic!("{what} is not in {page}"))
+    };
+    site.counts(&[r#"controller_runtime_reconcile_total{controller="comets",result="success"}"#])
+        .await;
+    // To lose against somebody else is no error, if what is lost is a write of the object itself.
+    let fates = [
+        (409, "/configmaps/", "error"),
+        (409, "/status", "requeue"),
+        (429, "/configmaps/", "error"),
+        (429, "/status", "error"),
+        (500, "/configmaps/", "error"),
+        (500, "/status", "error"),
+        (503, "/status", "error"),
+    ];
+    for (number, (code, place, result)) in fates.into_iter().enumerate() {
+        let name = format!("comet-{number}");
+        let before = (counted(result).await, counted("success").await);
+        let about = name.clone();
+        site.cluster.faults().answer(code, 2, move |request| {
+            let path = request.uri.path();
+            request.method == "PATCH" && path.contains(&about) && path.contains(place)
+        });
+        site.create::<Comet>(&name).await;
+        site.is_seen(&name).await;
+        let what = format!(
+            r#"controller_runtime_reconcile_total{{controller="comets",result="{result}"}} {}"#,
+            before.0 + 2
+        );
+        site.counts(&[&what]).await;
+        assert!(counted("success").await > before.1, "after {code} of {place}");
+    }
+    site.counts(&[r#"workqueue_retries_total{name="comets",controller="comets"} 14"#]).await;
+    site.close().await;
+}
+
+/// What is known of a kind may be old: that is told, and it is caught up with when the server can be
+/// watched again, whether it broke off, refused or had forgotten.
+#[tokio::test]
+async fn a_kind_that_cannot_be_watched_is_stale_until_it_can() {
+    let maps = Controller::<ConfigMap, _>::new("maps", Astronomer);
+    let site = Observatory::open(13, Operator::new("observatory").controller(maps)).await;
+    let state =
+        |state: &str| format!(r#"kubewright_cache_watches{{kind="ConfigMap",state="{state}"}} 1"#);
+    site.goes_on("one").await;
+    site.counts(&[&state("live")]).await;
+    for code in [429, 500, 503] {
+        let is_followed = |request: &http::request::Parts| {
+            let is_watch = request.uri.query().is_some_and(|query| query.contains("watch=1"));
+            is_watch && request.uri.path() == "/api/v1/configmaps"
+        };
+        site.cluster.faults().answer(code, usize::MAX, is_followed);
+        site.cluster.faults().cut_watches();
+        site.counts(&[&state("stale")]).await;
+        let why = "ConfigMap: is stale: a fault that a test asked for";
+        site.says(site.probes, "/readyz/caches", &["500 ", why]).await;
+        site.create::<ConfigMap>(&format!("meanwhile-{code}")).await;
+        site.cluster.faults().heal();
+        site.is_labelled(&format!("meanwhile-{code}")).await;
+        site.counts(&[&state("live")]).await;
+        site.says(site.probes, "/readyz/caches", &["200 OK"]).await;
+    }
+    // A watch that is told that it is too old lists everything again.
+    let lists = |page: &str| {
+        let what = r#"kubewright_cache_lists_total{kind="ConfigMap"} "#;
+        page.lines().find_map(|line| line.strip_prefix(what)?.parse::<u64>().ok())
+    };
+    let before = lists(&get(site.metrics, "/metrics").await).expect("it is counted");
+    site.cluster.faults().expire_watches();
+    let is_listed = |page: &str| lists(page).is_some_and(|count| count > before);
+    until(site.metrics, "/metrics", is_listed).await.expect("it is listed again");
+    site.goes_on("two").await;
+    site.counts(&[&state("live")]).await;
     site.close().await;
 }
