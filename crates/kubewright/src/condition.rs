@@ -12,6 +12,14 @@
 //! conditions.set(condition::new("Ready", true, "Running", "the pod runs", at(3)));
 //! assert!(conditions.is_true("Ready"));
 //! assert_eq!(conditions[0].last_transition_time.0, at(3));
+//!
+//! // What cannot be told is neither, and what makes no sense any more goes.
+//! let unknown = condition::Status::Unknown;
+//! conditions.set(condition::new("Backed-up", unknown, "NoAnswer", "the store is silent", at(4)));
+//! assert!(!conditions.is_true("Backed-up"));
+//! assert_eq!(conditions.status("Backed-up"), Some(unknown));
+//! assert!(conditions.unset("Backed-up").is_some());
+//! assert_eq!(conditions.status("Backed-up"), None);
 //! ```
 
 use jiff::Timestamp;
@@ -20,11 +28,43 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 /// The condition that people and tools look for first.
 pub const READY: &str = "Ready";
 
+/// Whether something is so. A `bool` is one, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    True,
+    False,
+    /// Nobody can tell, for now.
+    Unknown,
+}
+
+impl Status {
+    /// As conditions have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::True => "True",
+            Status::False => "False",
+            Status::Unknown => "Unknown",
+        }
+    }
+}
+
+impl From<bool> for Status {
+    fn from(is_so: bool) -> Self {
+        if is_so { Status::True } else { Status::False }
+    }
+}
+
 /// A condition as it is from now on.
-pub fn new(kind: &str, status: bool, reason: &str, message: &str, now: Timestamp) -> Condition {
+pub fn new(
+    kind: &str,
+    status: impl Into<Status>,
+    reason: &str,
+    message: &str,
+    now: Timestamp,
+) -> Condition {
     Condition {
         type_: kind.to_owned(),
-        status: if status { "True" } else { "False" }.to_owned(),
+        status: status.into().as_str().to_owned(),
         reason: reason.to_owned(),
         message: message.to_owned(),
         // To the second, as it is stored: else it would differ from itself once it is read.
@@ -36,13 +76,25 @@ pub fn new(kind: &str, status: bool, reason: &str, message: &str, now: Timestamp
 /// The conditions of an object.
 pub trait Conditions {
     /// Puts a condition in the place of the one of its type. The time of its last transition
-    /// stays, unless it is true now and was not, or the other way round.
+    /// stays, unless its status is another now.
     fn set(&mut self, condition: Condition);
+
+    /// Takes away the condition of a type, if it is there, and gives it.
+    fn unset(&mut self, kind: &str) -> Option<Condition>;
 
     fn find(&self, kind: &str) -> Option<&Condition>;
 
     fn is_true(&self, kind: &str) -> bool {
-        self.find(kind).is_some_and(|condition| condition.status == "True")
+        self.status(kind) == Some(Status::True)
+    }
+
+    /// Whether it is so, if anybody says. What others have written in no known word is unknown.
+    fn status(&self, kind: &str) -> Option<Status> {
+        self.find(kind).map(|condition| match condition.status.as_str() {
+            "True" => Status::True,
+            "False" => Status::False,
+            _ => Status::Unknown,
+        })
     }
 }
 
@@ -56,6 +108,11 @@ impl Conditions for Vec<Condition> {
             Some(known) => *known = condition,
             None => self.push(condition),
         }
+    }
+
+    fn unset(&mut self, kind: &str) -> Option<Condition> {
+        let at = self.iter().position(|condition| condition.type_ == kind)?;
+        Some(self.remove(at))
     }
 
     fn find(&self, kind: &str) -> Option<&Condition> {

@@ -478,7 +478,13 @@ impl Context {
     }
 
     /// A condition of the object that is reconciled, as it is from now on.
-    pub fn condition(&self, kind: &str, status: bool, reason: &str, message: &str) -> Condition {
+    pub fn condition(
+        &self,
+        kind: &str,
+        status: impl Into<condition::Status>,
+        reason: &str,
+        message: &str,
+    ) -> Condition {
         Condition {
             observed_generation: self.subject.generation(),
             ..condition::new(kind, status, reason, message, self.now())
