@@ -6,13 +6,19 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::CustomResource;
+use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kubewright::informer::{Change, Informer, Object, Scope, Source};
 use kubewright::metrics::Metrics;
 use kubewright::predicate::Predicate;
-use kubewright::{Action, ControlLoop, Error, ObjectKey, Request, predicate};
+use kubewright::{
+    Action, Context, ControlLoop, Controller, Error, ObjectKey, Operator, Reconciler, Request,
+    predicate,
+};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -387,6 +393,41 @@ struct Ledger {
 /// How many are created or changed at the same time.
 const AT_ONCE: usize = 50;
 
+/// Changes a third of the objects at a time, in six rounds, while watches drop, stall and are too
+/// late; deletes one in each round.
+async fn shake(
+    cluster: &Cluster,
+    objects: usize,
+    change: impl AsyncFn(usize, usize),
+    delete: impl AsyncFn(usize),
+) {
+    for round in 0..6 {
+        let held = (round % 2 == 0).then(|| cluster.faults().hold_watches());
+        let changed: Vec<usize> = (round..objects).step_by(3).collect();
+        for (count, batch) in changed.chunks(AT_ONCE).enumerate() {
+            join_all(batch.iter().map(|&number| change(number, round))).await;
+            // Also in the middle of it.
+            if count % 7 == 3 {
+                cluster.faults().cut_watches();
+            }
+        }
+        match round % 3 {
+            0 => {
+                let is_resumed = |request: &http::request::Parts| {
+                    request.uri.query().is_some_and(|query| query.contains("&resourceVersion="))
+                };
+                cluster.faults().answer(410, 1, is_resumed);
+            }
+            // The same while it is open.
+            1 => cluster.faults().expire_watches(),
+            _ => {}
+        }
+        cluster.faults().cut_watches();
+        drop(held);
+        delete(round).await;
+    }
+}
+
 /// Two thousand, or as many as `KUBEWRIGHT_OBJECTS` says; `cargo xtask long` says ten thousand.
 fn objects() -> usize {
     std::env::var("KUBEWRIGHT_OBJECTS")
@@ -429,31 +470,15 @@ async fn every_object_is_reconciled_at_its_last_version_whatever_watches_do() {
     for batch in numbers.chunks(AT_ONCE) {
         join_all(batch.iter().map(|&number| create(&cluster, name(number)))).await;
     }
-    for round in 0..6 {
-        let held = (round % 2 == 0).then(|| cluster.faults().hold_watches());
-        let changed: Vec<usize> = (round..objects).step_by(3).collect();
-        for (count, batch) in changed.chunks(AT_ONCE).enumerate() {
-            join_all(batch.iter().map(|&number| {
-                let patch = json!({"data": {"round": round.to_string()}});
-                set(&cluster, name(number), patch)
-            }))
-            .await;
-            // Also in the middle of it.
-            if count % 7 == 3 {
-                cluster.faults().cut_watches();
-            }
-        }
-        if round % 3 == 0 {
-            let is_resumed = |request: &http::request::Parts| {
-                request.uri.query().is_some_and(|query| query.contains("&resourceVersion="))
-            };
-            cluster.faults().answer(410, 1, is_resumed);
-        }
-        cluster.faults().cut_watches();
-        drop(held);
-        let gone = name(round);
-        config_maps(&cluster).delete(&gone, &DeleteParams::default()).await.expect("deleted");
-    }
+    let change = async |number, round: usize| {
+        let patch = json!({"data": {"round": round.to_string()}});
+        set(&cluster, name(number), patch).await;
+    };
+    let delete = async |number| {
+        let deleted = config_maps(&cluster).delete(&name(number), &DeleteParams::default()).await;
+        deleted.expect("deleted");
+    };
+    shake(&cluster, objects, change, delete).await;
 
     let expected: BTreeMap<ObjectKey, Option<String>> = {
         let labelled = ListParams::default().labels("app=test");
@@ -483,4 +508,121 @@ async fn every_object_is_reconciled_at_its_last_version_whatever_watches_do() {
     drop(informer);
     while tasks.join_next().await.is_some() {}
     cluster.shutdown().await;
+}
+
+/// What is wanted, and what a reconcile found of it and of its child.
+#[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[kube(group = "example.com", version = "v1", kind = "Echo", namespaced)]
+#[kube(status = "EchoStatus")]
+struct EchoSpec {
+    said: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+struct EchoStatus {
+    heard: String,
+}
+
+/// Has a ConfigMap repeat what is said.
+#[derive(Clone, Default)]
+struct Valley(Arc<Mutex<Ledger>>);
+
+impl Reconciler<Echo> for Valley {
+    async fn reconcile(&self, echo: &mut Echo, ctx: &Context) -> Result<Action, Error> {
+        let key = ObjectKey::of(&echo.metadata);
+        {
+            let mut ledger = self.0.lock().unwrap();
+            if !ledger.busy.insert(key.clone()) {
+                ledger.twice.push(key.clone());
+            }
+        }
+        let child = ConfigMap {
+            metadata: ObjectMeta { name: echo.metadata.name.clone(), ..ObjectMeta::default() },
+            data: Some(BTreeMap::from([("said".to_owned(), echo.spec.said.clone())])),
+            ..ConfigMap::default()
+        };
+        let applied = ctx.apply(child).await;
+        self.0.lock().unwrap().busy.remove(&key);
+        applied?;
+        echo.status.get_or_insert_default().heard.clone_from(&echo.spec.said);
+        Ok(Action::Done)
+    }
+}
+
+/// The same through a whole operator, which writes children and status meanwhile; people spoil
+/// children, too.
+async fn echo_all(adapt: impl FnOnce(Operator) -> Operator) {
+    // Each costs as much as a handful of those above.
+    let objects = objects() / 4;
+    let cluster = Cluster::start().await;
+    let valley = Valley::default();
+    let controller = Controller::new("valley", valley.clone()).owns::<ConfigMap>().at_once(8);
+    let operator = Operator::new("valley").kind::<Echo>().controller(controller);
+    let running = cluster.run(adapt(operator)).await;
+    let echoes: Api<Echo> = Api::default_namespaced(cluster.client());
+    let name = |number: usize| format!("echo-{number}");
+    let numbers: Vec<usize> = (0..objects).collect();
+    for batch in numbers.chunks(AT_ONCE) {
+        join_all(batch.iter().map(|&number| {
+            let (echoes, name) = (&echoes, name(number));
+            async move {
+                let echo = Echo::new(&name, EchoSpec { said: "first".to_owned() });
+                echoes.create(&PostParams::default(), &echo).await.expect("created");
+            }
+        }))
+        .await;
+    }
+    let change = async |number, round: usize| {
+        let patch = Patch::Merge(json!({"spec": {"said": round.to_string()}}));
+        let changed = echoes.patch(&name(number), &PatchParams::default(), &patch).await;
+        changed.expect("changed");
+        if number % 10 == round {
+            let spoilt = Patch::Merge(json!({"data": {"said": "nonsense"}}));
+            // It may not be there yet.
+            let params = PatchParams::default();
+            let _ = config_maps(&cluster).patch(&name(number), &params, &spoilt).await;
+        }
+    };
+    let delete = async |number| {
+        let deleted = echoes.delete(&name(number), &DeleteParams::default()).await;
+        deleted.expect("deleted");
+    };
+    shake(&cluster, objects, change, delete).await;
+
+    let begun = Instant::now();
+    loop {
+        let all = echoes.list(&ListParams::default()).await.expect("a list").items;
+        let children = config_maps(&cluster).list(&ListParams::default()).await.expect("a list");
+        let children: BTreeMap<String, String> = children
+            .items
+            .into_iter()
+            .filter_map(|it| Some((it.metadata.name?, it.data?.remove("said")?)))
+            .collect();
+        let is_done = |echo: &Echo| {
+            let said = &echo.spec.said;
+            echo.status.as_ref().is_some_and(|status| status.heard == *said)
+                && children.get(echo.metadata.name.as_deref().unwrap_or_default()) == Some(said)
+        };
+        if all.iter().all(is_done) {
+            assert_eq!(all.len(), objects - 6);
+            break;
+        }
+        let undone = || all.iter().find(|echo| !is_done(echo));
+        assert!(begun.elapsed() < Duration::from_secs(600), "it stays so: {:#?}", undone());
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let twice = std::mem::take(&mut valley.0.lock().unwrap().twice);
+    assert!(twice.is_empty(), "{twice:?} were reconciled twice at once");
+    running.stop().await;
+    cluster.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_brings_every_object_about_whatever_watches_do() {
+    echo_all(|operator| operator).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_that_keeps_objects_brings_every_object_about_whatever_watches_do() {
+    echo_all(Operator::keeping_objects).await;
 }
