@@ -153,8 +153,9 @@ pub async fn clear(home: &Home, record: &Record, data: bool) -> Result<()> {
     if let Some(path) = &record.kubeconfig {
         kubeconfig::remove(path, &record.name)?;
     }
-    nodes::end(&node_dir(&dir, record.data_dir.as_deref()), !data && record.data_dir.is_some())
-        .await;
+    let node_dir = node_dir(&dir, record.data_dir.as_deref());
+    nodes::end(&node_dir, !data && record.data_dir.is_some()).await;
+    unmount(&node_dir)?;
     if let Some(data_dir) = record.data_dir.as_deref().filter(|_| data) {
         for part in ["pki", "store", NODE_DIR, VOLUMES] {
             remove_dir(&data_dir.join(part))?;
@@ -399,8 +400,9 @@ impl Site {
 
     /// Nothing runs any more.
     fn end(&self) {
+        let node_dir = node_dir(&self.dir, self.record.data_dir.as_deref());
         if self.record.data_dir.is_none()
-            && let Err(error) = remove_dir(&self.dir)
+            && let Err(error) = unmount(&node_dir).and_then(|()| remove_dir(&self.dir))
         {
             warn!(%error, "the cluster's directory stays");
         }
@@ -512,6 +514,12 @@ fn listen(port: u16, flag: &str) -> Result<TcpListener> {
         )),
         _ => anyhow::Error::new(error).context(format!("listen on port {port}")),
     })
+}
+
+/// Has nothing of somebody else be in a directory that goes.
+fn unmount(node_dir: &Path) -> Result<()> {
+    kubewright_node::runtime::unmount_volumes(node_dir)
+        .with_context(|| format!("unmount volumes of pods in {}", node_dir.display()))
 }
 
 fn remove_dir(dir: &Path) -> Result<()> {

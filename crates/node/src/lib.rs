@@ -25,6 +25,8 @@ pub mod runtime;
 mod server;
 mod spdy;
 mod tls;
+// Only runtimes of Linux fill volumes, by the kernel's own ways of mounting and not following links.
+#[cfg(target_os = "linux")]
 mod volume;
 
 pub use agent::{Config, run};

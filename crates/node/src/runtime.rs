@@ -41,7 +41,9 @@ use k8s_openapi::api::core::v1::{
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 
-pub use self::cri::{CriConfig, CriError, LoadError, cri, end_containers, load_images};
+pub use self::cri::{
+    CriConfig, CriError, LoadError, cri, end_containers, load_images, unmount_volumes,
+};
 pub use self::fake::{Fake, Stage, StagesError, parse_stages};
 use self::output::Output;
 pub use self::process::{ProcessConfig, end_processes, process, shim};

@@ -2,13 +2,17 @@
 
 mod content;
 mod directory;
+mod mount;
+mod part;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-pub(crate) use self::content::{Contents, content, references, tokens};
-pub(crate) use self::directory::{READ, give, link, make, meet, read, within, write};
+pub(crate) use self::content::{Contents, content, is_read_only, references, tokens};
+pub(crate) use self::directory::{READ, give, link, make, meet, write};
+pub(crate) use self::mount::{remove, unmount};
+pub(crate) use self::part::{part, read};
 
 /// The files of a volume.
 pub(crate) type Files = BTreeMap<String, File>;

@@ -49,7 +49,7 @@ use self::api::{
     ReopenContainerLogRequest, RunPodSandboxRequest, StartContainerRequest, StatusRequest,
     StopContainerRequest, StopPodSandboxRequest, UpdateContainerResourcesRequest, VersionRequest,
 };
-pub use self::end::end_containers;
+pub use self::end::{end_containers, unmount_volumes};
 use self::found::{lost, timestamp};
 pub use self::load::{LoadError, load_images};
 use self::place::Place;
@@ -467,7 +467,8 @@ impl Runtime for Cri {
                 let request = StopPodSandboxRequest { pod_sandbox_id: sandbox.id };
                 self.api.runtime.clone().stop_pod_sandbox(request).await.map_err(failed)?;
             }
-            Ok(())
+            let left = |error: std::io::Error| RuntimeError::Failed(error.to_string());
+            self.place.unmount(uid(pod)).map_err(left)
         })
     }
 

@@ -37,6 +37,14 @@ pub async fn cri(config: CriConfig, _: Cache, _: Clock) -> Result<Arc<dyn Runtim
 /// There are none.
 pub async fn end_containers(_: &Path, _: Duration, _: bool) {}
 
+/// There are none.
+///
+/// # Errors
+/// Never.
+pub fn unmount_volumes(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
 /// Why an image is not there.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {

@@ -196,7 +196,7 @@ impl Process {
             whom::home(&users, named.and_then(Whom::user).unwrap_or_else(|| agent.into()))
         });
         let command = self.command(container, address, &variables)?;
-        let mut mounts = mounts(&place, container, &variables).map_err(StartError::Config)?;
+        let mut mounts = mounts(&place, pod, container, &variables).map_err(StartError::Config)?;
         let log_bytes_max = self.config.log_bytes_max;
         let policy = container.termination_message_policy.as_deref();
         let says_last_what_it_logs = policy == Some("FallbackToLogsOnError");
@@ -646,6 +646,7 @@ async fn until_ended(place: &Place) {
 /// Which of them cannot be.
 fn mounts(
     place: &PodPlace,
+    pod: &Pod,
     container: &Container,
     variables: &BTreeMap<String, String>,
 ) -> Result<Vec<jail::Mount>, String> {
@@ -656,7 +657,7 @@ fn mounts(
         };
         let source = match path.is_empty() {
             true => Ok(place.volume(&mount.name)),
-            false => crate::volume::within(&place.volume(&mount.name), &path),
+            false => crate::volume::part(&place.volume(&mount.name), &path).map(|part| part.path),
         };
         let refused = |error: io::Error| {
             let (volume, name) = (&mount.name, &container.name);
@@ -664,7 +665,9 @@ fn mounts(
         };
         let source = source.map_err(refused)?;
         let target = format!("/{}", mount.mount_path.trim_start_matches('/'));
-        Ok(jail::Mount { source, target, is_read_only: mount.read_only == Some(true) })
+        let is_read_only =
+            mount.read_only == Some(true) || crate::volume::is_read_only(pod, &mount.name);
+        Ok(jail::Mount { source, target, is_read_only })
     });
     mounts.collect()
 }

@@ -35,6 +35,21 @@ pub(crate) enum ContentError {
     Unsupported,
 }
 
+/// Whether no container may write in a volume of a pod, whatever it asks for: what the node fills is
+/// the node's, and a claim can be asked for so.
+pub(crate) fn is_read_only(pod: &Pod, name: &str) -> bool {
+    let volumes = pod.spec.as_ref().and_then(|spec| spec.volumes.as_ref());
+    let volume = volumes.into_iter().flatten().find(|volume| volume.name == name);
+    volume.is_some_and(|volume| {
+        let claim = volume.persistent_volume_claim.as_ref();
+        volume.config_map.is_some()
+            || volume.secret.is_some()
+            || volume.projected.is_some()
+            || volume.downward_api.is_some()
+            || claim.is_some_and(|claim| claim.read_only == Some(true))
+    })
+}
+
 /// The names of the ConfigMaps and Secrets that a pod's volumes are made of.
 pub(crate) fn references(volumes: &[Volume]) -> (Vec<String>, Vec<String>) {
     let (mut config_maps, mut secrets) = (Vec::new(), Vec::new());

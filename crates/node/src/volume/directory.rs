@@ -6,14 +6,18 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, lchown, symlink};
-use std::path::{Component, Path, PathBuf};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
+use std::path::{Component, Path};
+
+use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, chownat, fstat};
+use rustix::io::Errno;
 
 use super::Files;
 
-/// No variables are longer than that together.
-const TEXT_BYTES_MAX: u64 = 1 << 20;
 const DATA: &str = "..data";
+/// Whatever is at a path, links too, neither read nor followed.
+const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// What a group may do with files that are given to it.
 pub(crate) const READ: u32 = 0o440;
 const WRITE: u32 = 0o660;
@@ -39,19 +43,38 @@ pub(crate) fn make(directory: &Path, group: Option<u32>) -> io::Result<()> {
 /// If that is not allowed.
 pub(crate) fn give(path: &Path, group: Option<u32>, rights: u32) -> io::Result<()> {
     let Some(group) = group else { return Ok(()) };
-    let found = fs::symlink_metadata(path)?;
-    lchown(path, None, Some(group))?;
-    if found.is_symlink() {
-        return Ok(());
-    }
-    let more = if found.is_dir() { rights | DIRECTORY } else { rights };
-    fs::set_permissions(path, fs::Permissions::from_mode(found.permissions().mode() | more))?;
-    if found.is_dir() {
-        for entry in fs::read_dir(path)? {
-            give(&entry?.path(), Some(group), rights)?;
+    let place = rustix::fs::open(path, PLACE, Mode::empty())?;
+    give_place(&place, Gid::from_raw(group), rights)
+}
+
+/// By what is there and not by its path: others may put links in the way meanwhile.
+fn give_place(place: &OwnedFd, group: Gid, rights: u32) -> io::Result<()> {
+    let found = fstat(place)?;
+    let type_ = FileType::from_raw_mode(found.st_mode);
+    let mut more = rights;
+    if type_ == FileType::Directory {
+        more |= DIRECTORY;
+        let entries =
+            rustix::fs::openat(place, ".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        for entry in Dir::read_from(&entries)? {
+            let entry = entry?;
+            if [c".", c".."].contains(&entry.file_name()) {
+                continue;
+            }
+            match rustix::fs::openat(&entries, entry.file_name(), PLACE, Mode::empty()) {
+                // Who was asked to leave has left.
+                Err(Errno::NOENT) => {}
+                below => give_place(&below?, group, rights)?,
+            }
         }
     }
-    Ok(())
+    // Last, so that who looks at a directory sees whether all in it is given.
+    chownat(place, "", None, Some(group), AtFlags::EMPTY_PATH)?;
+    if type_ == FileType::Symlink {
+        return Ok(());
+    }
+    let mode = fs::Permissions::from_mode(found.st_mode & 0o7777 | more);
+    fs::set_permissions(format!("/proc/self/fd/{}", place.as_raw_fd()), mode)
 }
 
 /// Makes a directory hold these files and no others. `stamp` tells this filling from others.
@@ -64,7 +87,7 @@ pub(crate) fn write(directory: &Path, files: &Files, stamp: &str) -> io::Result<
         return Ok(());
     }
     let new = directory.join(format!("..{stamp}"));
-    if new.exists() {
+    if fs::symlink_metadata(&new).is_ok() {
         fs::remove_dir_all(&new)?;
     }
     fs::create_dir(&new)?;
@@ -79,18 +102,26 @@ pub(crate) fn write(directory: &Path, files: &Files, stamp: &str) -> io::Result<
         fs::write(&place, &file.bytes)?;
         fs::set_permissions(&place, fs::Permissions::from_mode(file.mode))?;
     }
-    let old = fs::read_link(directory.join(DATA)).ok();
+    let old = current(directory);
     let link = directory.join("..data_tmp");
     let _ = fs::remove_file(&link);
     symlink(format!("..{stamp}"), &link)?;
     fs::rename(&link, directory.join(DATA))?;
     links(directory, files)?;
     match old {
-        Some(old) if old.as_os_str() != format!("..{stamp}").as_str() => {
-            fs::remove_dir_all(directory.join(old))
-        }
+        Some(old) if old != format!("..{stamp}") => fs::remove_dir_all(directory.join(old)),
         _ => Ok(()),
     }
+}
+
+/// The directory that `..data` leads to, if it is one that was written here. Where containers can
+/// write, they can put a link there that leads anywhere: nothing else is read, or removed.
+fn current(directory: &Path) -> Option<String> {
+    let name = fs::read_link(directory.join(DATA)).ok()?.into_os_string().into_string().ok()?;
+    let stamp = name.strip_prefix("..")?;
+    let is_stamp = !stamp.is_empty() && stamp.bytes().all(|byte| byte.is_ascii_digit());
+    let is_directory = || fs::symlink_metadata(directory.join(&name)).is_ok_and(|it| it.is_dir());
+    (is_stamp && is_directory()).then_some(name)
 }
 
 /// Sees that what is at a path of the machine is of a type of `hostPath`, and makes it if the type
@@ -143,67 +174,19 @@ pub(crate) fn link(path: &str, volume: &Path) -> io::Result<()> {
     }
 }
 
-/// A place in a volume, which is made if it is not there. It never leads out of the volume.
-///
-/// # Errors
-/// If it would, or if the disk refuses.
-pub(crate) fn within(volume: &Path, path: &str) -> io::Result<PathBuf> {
-    let volume = volume.canonicalize()?;
-    let leads_out = || io::Error::new(io::ErrorKind::InvalidInput, "subPath leads outside");
-    let parts = Path::new(path).components();
-    if !parts.clone().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
-        return Err(leads_out());
-    }
-    let mut place = volume.clone();
-    for part in parts {
-        place.push(part);
-        // Links are followed one at a time, so that nothing is made outside.
-        match fs::symlink_metadata(&place) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir(&place)?;
-                let like_volume = fs::metadata(&volume)?.permissions();
-                fs::set_permissions(&place, like_volume)?;
-            }
-            Err(error) => return Err(error),
-            Ok(_) => {}
-        }
-        place = place.canonicalize()?;
-        if !place.starts_with(&volume) {
-            return Err(leads_out());
-        }
-    }
-    Ok(place)
-}
-
-/// What is in a file of a volume, which others may have written. It is not looked for outside.
-///
-/// # Errors
-/// If it is not there, is no text, or is too long for one.
-pub(crate) fn read(volume: &Path, path: &str) -> io::Result<String> {
-    let wrong = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why);
-    let volume = volume.canonicalize()?;
-    let place = volume.join(path).canonicalize()?;
-    if !place.starts_with(&volume) {
-        return Err(wrong("the path leads outside"));
-    }
-    let metadata = fs::metadata(&place)?;
-    if !metadata.is_file() || metadata.len() > TEXT_BYTES_MAX {
-        return Err(wrong("it is no file, or too long a one"));
-    }
-    fs::read_to_string(place)
-}
-
 /// Whether a directory is as it is to be already.
 fn holds(directory: &Path, files: &Files) -> bool {
-    let Ok(entries) = fs::read_dir(directory.join(DATA)) else { return false };
+    let Some(current) = current(directory) else { return false };
+    let current = directory.join(current);
+    let Ok(entries) = fs::read_dir(&current) else { return false };
     let first = |path: &str| path.split('/').next().unwrap_or_default().to_owned();
     let wanted: BTreeSet<String> = files.keys().map(|path| first(path)).collect();
     let there: BTreeSet<String> =
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     wanted == there
-        && files.iter().all(|(path, file)| {
-            fs::read(directory.join(DATA).join(path)).is_ok_and(|bytes| bytes == file.bytes)
-        })
+        && files
+            .iter()
+            .all(|(path, file)| fs::read(current.join(path)).is_ok_and(|bytes| bytes == file.bytes))
 }
 
 /// What readers see: a link for the first part of each path.

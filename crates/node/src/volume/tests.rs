@@ -120,3 +120,130 @@ fn a_directory_changes_at_once() {
     write(&place, &outside, "3").expect_err("it leads outside");
     assert_eq!(text("a").as_deref(), Some("3"));
 }
+
+/// A container put a link there that led to a directory of the machine, and the next change of the
+/// volume removed that directory, as root (CVE-2017-1002102).
+#[test]
+fn a_link_of_somebody_else_is_neither_read_nor_followed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (place, victim) = (directory.path().join("v"), directory.path().join("victim"));
+    let files = |text: &str| {
+        Files::from([("a".to_owned(), File { bytes: text.as_bytes().to_vec(), mode: 0o600 })])
+    };
+    let hostile = |target: &str| {
+        fs::remove_file(place.join("..data")).expect("it was there");
+        std::os::unix::fs::symlink(target, place.join("..data")).expect("a link");
+    };
+    write(&place, &files("0"), "10").expect("it is written");
+    for (number, target) in
+        ["../victim", &victim.to_string_lossy(), "..", "..11/../../victim"].into_iter().enumerate()
+    {
+        fs::create_dir_all(&victim).expect("a directory");
+        fs::write(victim.join("a"), "1").expect("a file");
+        hostile(target);
+        // It holds what is wanted, but not here.
+        write(&place, &files("1"), &format!("2{number}")).expect("it is written");
+        assert_eq!(fs::read_to_string(victim.join("a")).expect("it is there"), "1", "{target}");
+        let current = fs::read_link(place.join("..data")).expect("a link");
+        assert_eq!(current.to_string_lossy(), format!("..2{number}"));
+    }
+    // The directory itself may be a link.
+    std::os::unix::fs::symlink(&victim, place.join("..99")).expect("a link");
+    hostile("..99");
+    write(&place, &files("2"), "30").expect("it is written");
+    assert_eq!(fs::read_to_string(victim.join("a")).expect("it is there"), "1");
+    assert_eq!(fs::read_to_string(place.join("a")).expect("it is there"), "2");
+}
+
+#[test]
+fn places_of_mounts_are_read_as_the_kernel_writes_them() {
+    let mountinfo = "24 1 0:22 / /proc rw - proc proc rw\n\
+                     30 24 8:1 /a /with\\040blank\\134and\\011tab rw shared:1 - ext4 /dev/a rw\n";
+    let expected = ["/proc", "/with blank\\and\ttab"].map(std::path::PathBuf::from);
+    assert_eq!(mount::mounts(mountinfo), expected);
+}
+
+#[test]
+fn a_part_of_a_volume_is_made_and_is_never_outside() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (volume, outside) = (directory.path().join("v"), directory.path().join("outside"));
+    make(&volume, None).expect("it is made");
+    fs::create_dir(&outside).expect("a directory");
+    fs::write(volume.join("file"), "text").expect("a file");
+    let link = |target: &str, name: &str| {
+        std::os::unix::fs::symlink(target, volume.join(name)).expect("a link");
+    };
+    link("one", "within");
+    link("../outside", "out");
+    link(&outside.to_string_lossy(), "far");
+    link("nowhere", "dangling");
+    let check = |path: &str, expected: Option<&str>| {
+        let found = part(&volume, path).ok().map(|part| part.path);
+        assert_eq!(found, expected.map(|it| volume.join(it)), "{path}");
+    };
+    check("one/two", Some("one/two"));
+    check("within/./three", Some("one/three"));
+    check("file", Some("file"));
+    for path in ["out", "out/made", "far", "far/made", "dangling/x", "../outside", "/etc"] {
+        check(path, None);
+    }
+    assert_eq!(fs::read_dir(&outside).expect("it is there").count(), 0);
+    let mode = fs::metadata(volume.join("one/two")).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o777, "as the volume is");
+    assert_eq!(super::read(&volume, "file").expect("it is read"), "text");
+    super::read(&volume, "out/x").expect_err("it leads outside");
+}
+
+/// What a sibling does while a container is made (CVE-2017-1002101): the directory that was looked
+/// at is replaced by a link that leads out of the volume.
+#[test]
+fn a_part_stays_what_it_was_when_a_link_takes_its_name() {
+    let in_namespace = "KUBEWRIGHT_TEST_MOUNTS";
+    if std::env::var_os(in_namespace).is_some() {
+        return swap_a_part();
+    }
+    let name = "volume::tests::a_part_stays_what_it_was_when_a_link_takes_its_name";
+    let output = std::process::Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount"])
+        .arg(std::env::current_exe().expect("this program"))
+        .args([name, "--exact", "--nocapture"])
+        .env(in_namespace, "1")
+        .output();
+    let told = match &output {
+        Ok(output) if output.status.success() => {
+            let told = String::from_utf8_lossy(&output.stdout);
+            assert!(told.contains("1 passed"), "{told}");
+            return;
+        }
+        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Err(error) => format!("unshare: {error}"),
+    };
+    assert!(told.starts_with("unshare: "), "{told}");
+    eprintln!("skipped: there is no mount namespace to be had: {told}");
+}
+
+fn swap_a_part() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name);
+    make(&at("v"), None).expect("it is made");
+    fs::create_dir_all(at("v/data/deep")).expect("a directory");
+    fs::write(at("v/data/deep/whose"), "the volume's").expect("a file");
+    fs::create_dir_all(at("host/deep")).expect("a directory");
+    fs::write(at("host/deep/whose"), "the machine's").expect("a file");
+    let found = part(&at("v"), "data/deep").expect("it is there");
+    fs::rename(at("v/data"), at("v/away")).expect("it is renamed");
+    std::os::unix::fs::symlink(at("host"), at("v/data")).expect("a link");
+    for _ in 0..2 {
+        found.bind(&at("pod/parts/c/0")).expect("it is mounted, also where something is already");
+        let whose = fs::read_to_string(at("pod/parts/c/0/whose")).expect("it is there");
+        assert_eq!(whose, "the volume's");
+    }
+    // Looked for again it is refused.
+    assert!(part(&at("v"), "data/deep").is_err());
+    let file = part(&at("v"), "away/deep/whose").expect("it is there");
+    file.bind(&at("pod/parts/c/0")).expect("a file takes the place of a directory");
+    remove(&at("pod")).expect("it is removed");
+    assert!(!at("pod").exists());
+    let kept = fs::read_to_string(at("v/away/deep/whose")).expect("what was mounted stays");
+    assert_eq!(kept, "the volume's");
+}

@@ -6,7 +6,7 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use k8s_openapi::api::core::v1::Container;
+use k8s_openapi::api::core::v1::{Container, Pod};
 
 use super::api::{
     ContainerConfig, ContainerMetadata, Image, ImageSpec, KeyValue, LinuxContainerConfig, Mount,
@@ -16,6 +16,7 @@ use super::sandbox::pod_labels;
 use super::{resources, security};
 use crate::environment::{expand, expand_all};
 use crate::runtime::Order;
+use crate::volume::is_read_only;
 
 pub(super) const NAME: &str = "io.kubernetes.container.name";
 const HASH: &str = "io.kubernetes.container.hash";
@@ -123,9 +124,10 @@ fn hash(container: &Container) -> u32 {
 /// # Errors
 /// Which volume cannot be found in which container.
 pub(super) fn mounts(
+    pod: &Pod,
     container: &Container,
     variables: &BTreeMap<String, String>,
-    volume: impl Fn(&str, &str) -> Result<PathBuf, String>,
+    mut volume: impl FnMut(&str, &str) -> Result<PathBuf, String>,
 ) -> Result<Vec<Mount>, String> {
     let mounts = container.volume_mounts.iter().flatten().map(|mount| {
         let sub_path = match mount.sub_path_expr.as_deref().filter(|it| !it.is_empty()) {
@@ -144,7 +146,7 @@ pub(super) fn mounts(
         Ok(Mount {
             container_path,
             host_path: host_path.to_string_lossy().into_owned(),
-            readonly: mount.read_only == Some(true),
+            readonly: mount.read_only == Some(true) || is_read_only(pod, &mount.name),
             selinux_relabel: false,
             propagation: propagation.into(),
         })

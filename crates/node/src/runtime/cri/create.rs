@@ -47,11 +47,16 @@ impl Cri {
         order: &Order,
         variables: &BTreeMap<String, String>,
     ) -> Result<Vec<api::Mount>, String> {
-        let Order { pod, container, number, addresses, .. } = order;
+        let Order { pod, container, addresses, .. } = order;
         let (uid, name) = (uid(pod), &container.name);
-        let mut mounts = container::mounts(container, variables, |volume, path| {
-            self.place.in_volume(uid, volume, path).map_err(|error| {
-                format!("failed to prepare volumeMount {volume:?} of container {name:?}: {error}")
+        let mut number = 0..;
+        let mut mounts = container::mounts(pod, container, variables, |volume, path| {
+            let number = number.next().unwrap_or_default();
+            self.place.in_volume(uid, (volume, path), (name, number)).map_err(|error| {
+                let what = if path.is_empty() { "" } else { "subPath for " };
+                format!(
+                    "failed to prepare {what}volumeMount {volume:?} of container {name:?}: {error}"
+                )
             })
         })?;
         let text = |error: std::io::Error| error.to_string();
@@ -63,7 +68,7 @@ impl Cri {
         }
         let path = container.termination_message_path.as_deref().unwrap_or_default();
         if !path.is_empty() {
-            let last_words = self.place.make_last_words(uid, name, *number).map_err(text)?;
+            let last_words = self.place.make_last_words(uid, name, order.number).map_err(text)?;
             mounts.push(container::file(&last_words, path));
         }
         Ok(mounts)

@@ -25,6 +25,18 @@ pub async fn end_containers(directory: &Path, grace: Duration, is_removed: bool)
     if let Err(why) = ended.await {
         warn!(socket = %socket.display(), why, "containers of the cluster were not ended");
     }
+    if let Err(error) = unmount_volumes(directory) {
+        warn!(%error, "volumes of the cluster's pods stay mounted");
+    }
+}
+
+/// Undoes what an agent has mounted in its directory. Whoever removes the directory removes what is
+/// mounted there too, whosever it is, unless this is done before.
+///
+/// # Errors
+/// If something stays.
+pub fn unmount_volumes(directory: &Path) -> std::io::Result<()> {
+    Place::new(directory.to_owned()).unmount_all()
 }
 
 async fn end(

@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::container::log_path;
 use crate::runtime::supply::{namespace, uid};
+use crate::volume;
 
 /// The directory of an agent.
 #[derive(Debug, Clone)]
@@ -53,9 +54,22 @@ impl Place {
         self.pod(uid).join("volumes").join(name)
     }
 
-    /// A place in a volume, which is made if it is not there. It never leads out of the volume.
-    pub(super) fn in_volume(&self, uid: &str, name: &str, path: &str) -> io::Result<PathBuf> {
-        crate::volume::within(&self.volume(uid, name), path)
+    /// Where what a container mounts is: a volume, or a place in it, which is made if it is not
+    /// there. `number` tells the mounts of the container apart.
+    pub(super) fn in_volume(
+        &self,
+        uid: &str,
+        (name, path): (&str, &str),
+        (container, number): (&str, usize),
+    ) -> io::Result<PathBuf> {
+        let volume = self.volume(uid, name);
+        if path.is_empty() {
+            return volume.canonicalize();
+        }
+        // The runtime takes a path, and would follow the links that are there by then.
+        let target = self.pod(uid).join("parts").join(container).join(number.to_string());
+        volume::part(&volume, path)?.bind(&target)?;
+        Ok(target)
     }
 
     /// A file of host names.
@@ -127,15 +141,22 @@ impl Place {
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
+    /// Undoes what was mounted for a pod.
+    pub(super) fn unmount(&self, uid: &str) -> io::Result<()> {
+        volume::unmount(&self.pod(uid))
+    }
+
+    /// The same, for all pods.
+    pub(super) fn unmount_all(&self) -> io::Result<()> {
+        volume::unmount(&self.0.join("pods"))
+    }
+
     pub(super) fn remove(&self, uid: &str) -> io::Result<()> {
-        let logs = self.logs_of(uid);
-        for directory in [Some(self.pod(uid)), logs].into_iter().flatten() {
-            match fs::remove_dir_all(&directory) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+        volume::remove(&self.pod(uid))?;
+        match self.logs_of(uid) {
+            Some(logs) => volume::remove(&logs),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -134,10 +134,8 @@ impl PodPlace {
     }
 
     pub(super) fn remove(&self) -> io::Result<()> {
-        match fs::remove_dir_all(&self.0) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            removed => removed,
-        }
+        // An agent that ran containers may have been here before, and have mounted something.
+        crate::volume::remove(&self.0)
     }
 }
 

@@ -69,7 +69,7 @@ fn volumes_are_where_the_container_wants_them() {
           ]}]}}",
     );
     let variables = BTreeMap::from([("POD".to_owned(), "p-0".to_owned())]);
-    let mounts = mounts(&order.container, &variables, |volume, path| {
+    let mounts = mounts(&order.pod, &order.container, &variables, |volume, path| {
         Ok(PathBuf::from("/volumes").join(volume).join(path))
     });
     let mounts = mounts.expect("they are there");
@@ -77,6 +77,30 @@ fn volumes_are_where_the_container_wants_them() {
     assert_eq!(mounts[1].container_path, "/logs");
     assert_eq!(mounts[1].host_path, "/volumes/logs/p-0");
     assert_eq!(mounts[1].propagation(), MountPropagation::PropagationHostToContainer);
-    let missing = super::mounts(&order.container, &variables, |volume, _| Err(volume.to_owned()));
+    let missing =
+        super::mounts(&order.pod, &order.container, &variables, |volume, _| Err(volume.to_owned()));
     assert_eq!(missing, Err("data".to_owned()));
+}
+
+/// A container that could write in them had the agent remove what its links lead to.
+#[test]
+fn what_the_node_fills_is_read_only_whatever_a_container_asks_for() {
+    let order = order(
+        "{spec: {
+          volumes: [
+            {name: map, configMap: {name: m}}, {name: secret, secret: {secretName: s}},
+            {name: token, projected: {sources: []}}, {name: own, downwardAPI: {items: []}},
+            {name: kept, persistentVolumeClaim: {claimName: c, readOnly: true}},
+            {name: claim, persistentVolumeClaim: {claimName: c}}, {name: empty, emptyDir: {}}],
+          containers: [{name: c, volumeMounts: [
+            {name: map, mountPath: /a}, {name: secret, mountPath: /b, readOnly: false},
+            {name: token, mountPath: /c}, {name: own, mountPath: /d}, {name: kept, mountPath: /e},
+            {name: claim, mountPath: /f}, {name: empty, mountPath: /g}]}]}}",
+    );
+    let mounts = mounts(&order.pod, &order.container, &BTreeMap::new(), |volume, _| {
+        Ok(PathBuf::from(volume))
+    });
+    let read_only: Vec<bool> =
+        mounts.expect("they are there").iter().map(|it| it.readonly).collect();
+    assert_eq!(read_only, [true, true, true, true, true, false, false]);
 }

@@ -153,6 +153,18 @@ async fn containers_and_other_commands_in_them_run_as_whom_the_pod_says() {
 }
 
 #[tokio::test]
+async fn what_the_node_fills_is_not_written_by_containers() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let runtime = runtime(&directory).await;
+    if !has_view(&runtime) {
+        return;
+    }
+    let script = "touch /e/x && echo own; ln -sfn /tmp /etc/settings/..data || echo refused";
+    let (said, _) = outcome(&runtime, &pod_with(script, "", "")).await;
+    assert!(said.contains("own") && said.contains("refused"), "{said}");
+}
+
+#[tokio::test]
 async fn the_last_two_runs_of_a_container_are_kept() {
     let directory = tempfile::tempdir().expect("a directory");
     let runtime = runtime(&directory).await;

@@ -1,0 +1,69 @@
+//! What the agent has mounted in its directories, and how that is undone.
+//!
+//! Below a mount are files of somebody else, which must not go with a pod: nothing is removed before
+//! all mounts in it are gone.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::mount::UnmountFlags;
+
+/// Undoes all mounts at a path and below.
+///
+/// # Errors
+/// If one of them stays.
+pub(crate) fn unmount(path: &Path) -> io::Result<()> {
+    let path = match path.canonicalize() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        path => path?,
+    };
+    let mountinfo = fs::read_to_string("/proc/self/mountinfo")?;
+    // The last one first: it may be on top of another.
+    for mount in mounts(&mountinfo).into_iter().rev().filter(|mount| mount.starts_with(&path)) {
+        // Whoever still uses it keeps it.
+        rustix::mount::unmount(&mount, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW)?;
+    }
+    Ok(())
+}
+
+/// Removes a directory of the agent and all that is in it, but nothing of what is mounted there.
+///
+/// # Errors
+/// If something stays.
+pub(crate) fn remove(directory: &Path) -> io::Result<()> {
+    unmount(directory)?;
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Where something is mounted, in the order in which it was.
+pub(super) fn mounts(mountinfo: &str) -> Vec<PathBuf> {
+    let paths = mountinfo.lines().filter_map(|line| line.split(' ').nth(4));
+    paths.map(|path| PathBuf::from(OsString::from_vec(unescape(path)))).collect()
+}
+
+/// The kernel writes blanks and backslashes as three octal digits.
+fn unescape(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..3).and_then(|it| std::str::from_utf8(it).ok());
+        let code = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match code.filter(|_| *first == b'\\') {
+            Some(code) => {
+                bytes.push(code);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    bytes
+}
