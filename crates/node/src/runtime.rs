@@ -353,6 +353,15 @@ pub enum Unwell {
 pub enum PrepareError {
     #[error("MountVolume.SetUp failed for volume {volume:?} : {why}")]
     Volume { volume: String, why: String },
+    /// What it is made of is not there.
+    #[error("MountVolume.NewMounter initialization failed for volume {volume:?} : {why}")]
+    Mounter { volume: String, why: String },
+    /// It is not known what it is made of.
+    #[error(
+        "Unable to attach or mount volumes: unmounted volumes=[{volume}], unattached volumes=[], \
+         failed to process volumes=[{volume}]: {why}"
+    )]
+    Unprocessed { volume: String, why: String },
     #[error("Failed to create pod sandbox: {0}")]
     Sandbox(String),
 }
@@ -434,7 +443,9 @@ impl PrepareError {
     /// As events call it.
     pub fn reason(&self) -> &'static str {
         match self {
-            PrepareError::Volume { .. } => "FailedMount",
+            PrepareError::Volume { .. }
+            | PrepareError::Mounter { .. }
+            | PrepareError::Unprocessed { .. } => "FailedMount",
             PrepareError::Sandbox(_) => "FailedCreatePodSandBox",
         }
     }

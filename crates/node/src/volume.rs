@@ -1,5 +1,6 @@
 //! The volumes of a pod: what is in them (pure), and directories that hold it.
 
+mod claim;
 mod content;
 mod directory;
 mod mount;
@@ -9,8 +10,11 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+pub(crate) use self::claim::{Backing, backing, bound, unprocessed};
 pub(crate) use self::content::{Contents, content, is_read_only, references, tokens};
-pub(crate) use self::directory::{READ, give, link, make, meet, write};
+pub(crate) use self::directory::{
+    READ, WRITE, give, is_given, link, make, make_for_all, meet, write,
+};
 pub(crate) use self::mount::{remove, unmount};
 pub(crate) use self::part::{part, read};
 

@@ -387,6 +387,28 @@ items:
     }
 }
 
+/// It was root's, and nobody else could write there.
+#[test]
+fn a_claim_can_be_written_by_whomever_the_pod_runs_as() {
+    let Some(site) = Site::new() else { return };
+    site.apply(
+        "{apiVersion: v1, kind: List, items: [
+           {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data},
+            spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}},
+           {apiVersion: v1, kind: Pod, metadata: {name: writes}, spec: {restartPolicy: Never,
+             securityContext: {runAsUser: 1000},
+             volumes: [
+               {name: data, persistentVolumeClaim: {claimName: data}},
+               {name: same, persistentVolumeClaim: {claimName: data, readOnly: true}}],
+             containers: [{name: c, image: 'busybox:1',
+               command: [sh, -c, 'touch /data/x && ! touch /same/y && ls /same'],
+               volumeMounts: [{name: data, mountPath: /data}, {name: same, mountPath: /same}]}]}}]}",
+    );
+    site.until_phase("writes", "Succeeded");
+    let said = site.kubectl(&["logs", "writes"]);
+    assert!(said.ends_with("x\n") && said.contains("Read-only file system"), "{said}");
+}
+
 #[test]
 fn memory_is_limited() {
     let Some(site) = Site::new() else { return };

@@ -25,7 +25,7 @@ use tracing::warn;
 use super::PrepareError;
 use crate::environment::Sources;
 use crate::node::Machine;
-use crate::volume::{self, Contents};
+use crate::volume::{self, Backing, Contents};
 
 /// Tokens are replaced when so much of their time is over, or after a day.
 const TOKEN_SHARE: f64 = 0.8;
@@ -144,12 +144,18 @@ impl Supply {
             let refused = |why: String| PrepareError::Volume { volume: volume.name.clone(), why };
             let content = volume::content(pod, volume, &sources, &tokens.by_key)
                 .map_err(|error| refused(error.to_string()))?;
-            self.put(pod, content, &directory(&volume.name)).await.map_err(refused)?;
+            self.put(pod, volume, content, &directory(&volume.name)).await?;
         }
         Ok(())
     }
 
-    async fn put(&self, pod: &Pod, content: Contents, directory: &Path) -> Result<(), String> {
+    async fn put(
+        &self,
+        pod: &Pod,
+        volume: &Volume,
+        content: Contents,
+        directory: &Path,
+    ) -> Result<(), PrepareError> {
         let group = group(pod);
         let put = match content {
             Contents::Empty => volume::make(directory, group),
@@ -161,27 +167,39 @@ impl Supply {
             Contents::Host { path, type_ } => {
                 volume::meet(&path, &type_).and_then(|()| volume::link(&path, directory))
             }
-            Contents::Claim(claim) => {
-                let path = self.claimed(pod, &claim).await?;
-                volume::meet(&path, "DirectoryOrCreate")
-                    .and_then(|()| volume::link(&path, directory))
+            // What it leads to stays the same, whatever becomes of the claim.
+            Contents::Claim { .. } if directory.is_symlink() => Ok(()),
+            Contents::Claim { name, is_own } => {
+                let backing = self.claimed(pod, &name, is_own).await.map_err(|why| {
+                    PrepareError::Unprocessed { volume: volume.name.clone(), why }
+                })?;
+                back(pod, volume, &backing, directory)?
             }
         };
-        put.map_err(|error| error.to_string())
+        let volume = &volume.name;
+        put.map_err(|error| PrepareError::Volume { volume: volume.clone(), why: error.to_string() })
     }
 
     /// Where on this machine the volume is that a claim is bound to.
-    async fn claimed(&self, pod: &Pod, claim: &str) -> Result<String, String> {
+    async fn claimed(&self, pod: &Pod, name: &str, is_own: bool) -> Result<Backing, String> {
         let claims: Api<PersistentVolumeClaim> = Api::namespaced(self.client(), namespace(pod));
         let volumes: Api<PersistentVolume> = Api::all(self.client());
-        let text = |error: kube::Error| error.to_string();
-        let found = claims.get(claim).await.map_err(text)?;
-        let volume = found.spec.and_then(|spec| spec.volume_name);
-        let volume = volume.ok_or_else(|| format!("claim {claim:?} is not bound"))?;
-        let spec = volumes.get(&volume).await.map_err(text)?.spec.unwrap_or_default();
-        let host = spec.host_path.map(|host| host.path);
-        let path = host.or(spec.local.map(|local| local.path));
-        path.ok_or_else(|| format!("volume {volume:?} is not on this machine"))
+        let failed = |what: &str, error: kube::Error| {
+            let why = match error {
+                kube::Error::Api(status) => status.message.clone(),
+                error => error.to_string(),
+            };
+            volume::unprocessed(
+                pod,
+                name,
+                &format!("failed to fetch {what} from API server: {why}"),
+            )
+        };
+        let claim = claims.get(name).await.map_err(|error| failed("PVC", error))?;
+        let bound = volume::bound(pod, &claim, is_own)?;
+        let volume = volumes.get(bound).await;
+        let volume = volume.map_err(|error| failed(&format!("PV {bound}"), error))?;
+        volume::backing(pod, &claim, &volume)
     }
 
     /// The tokens of a pod, new ones if they are due.
@@ -299,6 +317,45 @@ async fn until_marked_otherwise(now: &mut watch::Receiver<Arc<Pod>>, was: &Pod) 
 
 fn volumes(pod: &Pod) -> &[Volume] {
     pod.spec.as_ref().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default()
+}
+
+/// Lets the volume that a claim is bound to be found as one of a pod.
+fn back(
+    pod: &Pod,
+    volume: &Volume,
+    backing: &Backing,
+    directory: &Path,
+) -> Result<std::io::Result<()>, PrepareError> {
+    Ok(match backing {
+        Backing::Host { path, type_ } => {
+            volume::meet(path, type_).and_then(|()| volume::link(path, directory))
+        }
+        Backing::Provided { path } => volume::make_for_all(path)
+            .and_then(|()| volume::meet(path, "Directory"))
+            .and_then(|()| volume::link(path, directory)),
+        Backing::Local { path } => {
+            let Ok(real) = Path::new(path).canonicalize() else {
+                let why = format!("path {path:?} does not exist");
+                return Err(PrepareError::Mounter { volume: volume.name.clone(), why });
+            };
+            let given = match volume::is_read_only(pod, &volume.name) {
+                true => Ok(()),
+                false => give(pod, &real),
+            };
+            given.and_then(|()| volume::link(path, directory))
+        }
+    })
+}
+
+/// Gives a disk to the group of a pod, as the pod wants that to be done.
+fn give(pod: &Pod, path: &Path) -> std::io::Result<()> {
+    let group = group(pod);
+    let context = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());
+    let policy = context.and_then(|context| context.fs_group_change_policy.as_deref());
+    match policy == Some("OnRootMismatch") && volume::is_given(path, group) {
+        true => Ok(()),
+        false => volume::give(path, group, volume::WRITE),
+    }
 }
 
 /// The group whose volumes they are, where files can be given away.

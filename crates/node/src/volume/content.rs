@@ -21,7 +21,11 @@ pub(crate) enum Contents {
     /// Something of the machine.
     Host { path: String, type_: String },
     /// What a claim is bound to.
-    Claim(String),
+    Claim {
+        name: String,
+        /// It was made for this pod, and is deleted with it.
+        is_own: bool,
+    },
 }
 
 /// Why a volume cannot be filled.
@@ -90,14 +94,15 @@ pub(crate) fn content(
     if volume.ephemeral.is_some() {
         // As the controller calls the claim that it makes for it.
         let pod = pod.metadata.name.as_deref().unwrap_or_default();
-        return Ok(Contents::Claim(format!("{pod}-{}", volume.name)));
+        let name = format!("{pod}-{}", volume.name);
+        return Ok(Contents::Claim { name, is_own: true });
     }
     if let Some(host) = &volume.host_path {
         let type_ = host.type_.clone().unwrap_or_default();
         return Ok(Contents::Host { path: host.path.clone(), type_ });
     }
     if let Some(claim) = &volume.persistent_volume_claim {
-        return Ok(Contents::Claim(claim.claim_name.clone()));
+        return Ok(Contents::Claim { name: claim.claim_name.clone(), is_own: false });
     }
     let mut files = Files::new();
     if let Some(source) = &volume.config_map {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Component, Path};
 
 use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, chownat, fstat};
@@ -20,7 +20,7 @@ const DATA: &str = "..data";
 const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// What a group may do with files that are given to it.
 pub(crate) const READ: u32 = 0o440;
-const WRITE: u32 = 0o660;
+pub(crate) const WRITE: u32 = 0o660;
 /// New files in a directory belong to its group too.
 const DIRECTORY: u32 = 0o2110;
 
@@ -160,6 +160,27 @@ pub(crate) fn meet(path: &str, type_: &str) -> io::Result<()> {
             Err(io::Error::other(format!("hostPath type check failed: {path} is not a {what}")))
         }
     }
+}
+
+/// Whether a directory need not be given to a group, since it looks as if it had been.
+pub(crate) fn is_given(path: &Path, group: Option<u32>) -> bool {
+    let wanted = WRITE | DIRECTORY;
+    let found = fs::metadata(path);
+    found.is_ok_and(|found| {
+        found.is_dir() && Some(found.gid()) == group && found.mode() & wanted == wanted
+    })
+}
+
+/// Makes a directory of the machine in which everybody may write, unless something is there.
+///
+/// # Errors
+/// If the disk refuses.
+pub(crate) fn make_for_all(path: &str) -> io::Result<()> {
+    if fs::symlink_metadata(path).is_ok() {
+        return Ok(());
+    }
+    fs::create_dir_all(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o777))
 }
 
 /// Lets what is at a path of the machine be found as a volume.

@@ -1,7 +1,8 @@
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
 
-use k8s_openapi::api::core::v1::{Pod, Volume};
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Volume};
 use kubewright_apimachinery::yaml;
 use serde::de::DeserializeOwned;
 
@@ -40,8 +41,8 @@ fn a_volume_holds_what_it_is_made_of() {
         "hostPath: {path: /x, type: DirectoryOrCreate}",
         "Host { path: \"/x\", type_: \"DirectoryOrCreate\" }",
     );
-    check("persistentVolumeClaim: {claimName: c}", "Claim(\"c\")");
-    check("ephemeral: {volumeClaimTemplate: {spec: {}}}", "Claim(\"p-v\")");
+    check("persistentVolumeClaim: {claimName: c}", "Claim { name: \"c\", is_own: false }");
+    check("ephemeral: {volumeClaimTemplate: {spec: {}}}", "Claim { name: \"p-v\", is_own: true }");
     check("configMap: {name: m}", "one=1 644, raw=\\u{1}\\u{2} 644, two=2 644");
     check(
         "configMap: {name: m, defaultMode: 256, items: [{key: two, path: a/b}, {key: one, path: c, mode: 511}]}",
@@ -246,4 +247,124 @@ fn swap_a_part() {
     assert!(!at("pod").exists());
     let kept = fs::read_to_string(at("v/away/deep/whose")).expect("what was mounted stays");
     assert_eq!(kept, "the volume's");
+}
+
+/// Whatever claim a pod named was mounted, bound to it or not, and whosever it was.
+#[test]
+fn a_claim_is_the_pods_or_is_not_mounted() {
+    let pod: Pod = read("metadata: {name: p, namespace: d, uid: pod-1}");
+    let check = |claim: &str, volume: &str, is_own: bool, expected: &str| {
+        let claim = read(&format!("{{metadata: {{name: c, namespace: d, uid: u-1}}, {claim}}}"));
+        let volume = read(&format!("{{metadata: {{name: v, {volume}}}"));
+        let found = bound(&pod, &claim, is_own).and_then(|name| {
+            assert_eq!(name, "v");
+            backing(&pod, &claim, &volume)
+        });
+        let told = found.map_or_else(|why| why, |backing| format!("{backing:?}"));
+        assert_eq!(told, expected);
+    };
+    let claim = "spec: {volumeName: v}, status: {phase: Bound}";
+    let volume = "}, spec: {claimRef: {uid: u-1}, local: {path: /disk}}";
+    check(claim, volume, false, "Local { path: \"/disk\" }");
+    check(
+        claim,
+        "}, spec: {claimRef: {uid: u-1}, hostPath: {path: /x, type: Directory}}",
+        false,
+        "Host { path: \"/x\", type_: \"Directory\" }",
+    );
+    check(
+        claim,
+        "annotations: {pv.kubernetes.io/provisioned-by: kubewright.dev/local-path}}, \
+         spec: {claimRef: {uid: u-1}, hostPath: {path: /x, type: DirectoryOrCreate}}",
+        false,
+        "Provided { path: \"/x\" }",
+    );
+    check(
+        claim,
+        "}, spec: {claimRef: {uid: u-1}, nfs: {server: s, path: /}}",
+        false,
+        "volume \"v\" is not on this machine",
+    );
+    for phase in ["Pending", "Lost"] {
+        check(
+            &format!("spec: {{volumeName: v}}, status: {{phase: {phase}}}"),
+            volume,
+            false,
+            "error processing PVC d/c: PVC is not bound",
+        );
+    }
+    check(
+        "status: {phase: Bound}",
+        volume,
+        false,
+        "error processing PVC d/c: PVC has empty pvc.Spec.VolumeName",
+    );
+    check(
+        claim,
+        "}, spec: {local: {path: /disk}}",
+        false,
+        "error processing PVC d/c: found PV object v but it has a nil pv.Spec.ClaimRef indicating \
+         it is not yet bound to the claim",
+    );
+    check(
+        claim,
+        "}, spec: {claimRef: {uid: u-2}, local: {path: /disk}}",
+        false,
+        "error processing PVC d/c: found PV object v but its pv.Spec.ClaimRef.UID u-2 does not \
+         point to claim.UID u-1",
+    );
+    let none = "PVC d/c was not created for pod d/p (pod is not owner)";
+    check(claim, volume, true, none);
+    let own = |uid: &str, metadata: &str| -> PersistentVolumeClaim {
+        read(&format!(
+            "{{metadata: {{name: c, namespace: d, uid: u-1, {metadata} ownerReferences: [
+               {{apiVersion: v1, kind: Pod, name: p, uid: {uid}, controller: true}}]}}, {claim}}}"
+        ))
+    };
+    assert_eq!(bound(&pod, &own("pod-1", ""), true), Ok("v"));
+    assert_eq!(bound(&pod, &own("pod-2", ""), true), Err(none.to_owned()));
+    let deleted = "deletionTimestamp: '2026-01-01T00:00:00Z',";
+    let gone = Err("error processing PVC d/c: PVC is being deleted".to_owned());
+    assert_eq!(bound(&pod, &own("pod-1", deleted), true), gone);
+    let kept = format!("{deleted} finalizers: [kubernetes.io/pvc-protection],");
+    assert_eq!(bound(&pod, &own("pod-1", &kept), true), Ok("v"));
+}
+
+#[test]
+fn a_disk_is_given_to_a_group_with_all_that_is_there() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (disk, outside) = (directory.path().join("disk"), directory.path().join("outside"));
+    for place in [disk.join("deep"), outside.clone()] {
+        fs::create_dir_all(place).expect("a directory");
+    }
+    fs::write(disk.join("deep/file"), "").expect("a file");
+    fs::write(outside.join("file"), "").expect("a file");
+    std::os::unix::fs::symlink(&outside, disk.join("link")).expect("a link");
+    let mode = |place: &Path| fs::metadata(place).expect("it is there").mode() & 0o7777;
+    for (place, bits) in [(disk.join("deep/file"), 0o600), (outside.join("file"), 0o600)] {
+        fs::set_permissions(place, fs::Permissions::from_mode(bits)).expect("it is its owner's");
+    }
+    let before = mode(&outside);
+    // A group that whoever runs this is in.
+    let group = Some(fs::metadata(&disk).expect("it is there").gid());
+    assert!(!is_given(&disk, group));
+    give(&disk, group, WRITE).expect("it is given");
+    assert!(is_given(&disk, group) && !is_given(&disk, group.map(|it| it + 1)));
+    assert_eq!(mode(&disk.join("deep")) & 0o2770, 0o2770);
+    assert_eq!(mode(&disk.join("deep/file")), 0o660);
+    assert_eq!((mode(&outside), mode(&outside.join("file"))), (before, 0o600));
+}
+
+#[test]
+fn a_directory_of_a_claim_is_everybodys() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("volumes/pvc-1");
+    let text = path.to_string_lossy();
+    make_for_all(&text).expect("it is made");
+    let mode = || fs::metadata(&path).expect("it is there").mode() & 0o777;
+    assert_eq!(mode(), 0o777);
+    // Whoever has it may think otherwise.
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("it is ours");
+    make_for_all(&text).expect("it is there");
+    assert_eq!(mode(), 0o700);
 }
