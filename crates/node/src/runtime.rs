@@ -252,6 +252,13 @@ pub struct Ended {
     pub at: Timestamp,
 }
 
+/// A container that was started, and whose process never began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedRun {
+    pub started: Started,
+    pub ended: Ended,
+}
+
 /// What there is of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
@@ -388,8 +395,13 @@ pub enum StartError {
     Config(String),
     #[error("{0}")]
     Create(String),
-    #[error("{0}")]
-    Run(String),
+    /// Its process did not begin.
+    #[error("{why}")]
+    Run {
+        why: String,
+        /// That run, if there was one by the account of the runtime: it has ended.
+        run: Option<Box<FailedRun>>,
+    },
     /// The place of its pod is gone, and must be prepared again.
     #[error("the sandbox of the pod is gone")]
     Sandbox,
@@ -434,7 +446,7 @@ impl StartError {
             StartError::NeverPull(_) => "ErrImageNeverPull",
             StartError::Config(_) => "CreateContainerConfigError",
             StartError::Create(_) | StartError::Sandbox => "CreateContainerError",
-            StartError::Run(_) => "RunContainerError",
+            StartError::Run { .. } => "RunContainerError",
         }
     }
 }
@@ -456,5 +468,10 @@ impl Ended {
     pub fn with_code(code: i32, at: Timestamp) -> Self {
         let reason = if code == 0 { "Completed" } else { "Error" };
         Ended { code, reason: reason.to_owned(), message: None, at }
+    }
+
+    /// The end of a container whose process never began, as containerd tells of it.
+    pub(crate) fn before_it_began(why: String, at: Timestamp) -> Self {
+        Ended { code: 128, reason: "StartError".to_owned(), message: Some(why), at }
     }
 }

@@ -274,6 +274,29 @@ fn what_ends_is_started_again_later_and_later() {
 }
 
 #[test]
+fn a_container_whose_program_is_not_there_has_ended() {
+    let Some(site) = Site::new() else { return };
+    for (name, policy) in [("once", "Never"), ("again", "Always")] {
+        site.apply(&format!(
+            "{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{restartPolicy: {policy},
+               containers: [{{name: c, image: 'busybox:1', command: [no-such-program]}}]}}}}"
+        ));
+    }
+    let pod = site.until_phase("once", "Failed");
+    let ended = &pod["status"]["containerStatuses"][0]["state"]["terminated"];
+    assert_eq!((&ended["exitCode"], &ended["reason"]), (&128.into(), &"StartError".into()));
+    let why = ended["message"].as_str().unwrap_or_default();
+    assert!(why.contains("no-such-program"), "{pod:#}");
+    let pod = site.until(&["pod", "again"], |pod| {
+        let status = &pod["status"]["containerStatuses"][0];
+        status["restartCount"].as_i64() >= Some(1)
+            && status["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    });
+    let last = &pod["status"]["containerStatuses"][0]["lastState"]["terminated"];
+    assert_eq!(last["reason"], "StartError", "{pod:#}");
+}
+
+#[test]
 fn probes_hooks_and_grace_work_on_real_processes() {
     let Some(site) = Site::new() else { return };
     site.apply(

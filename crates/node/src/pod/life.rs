@@ -16,7 +16,8 @@ use super::probing::Probes;
 use super::resize::{Pending, Progress, Standing, is_same, needs_restart};
 use super::restart::{are_all_restarted, is_restarted};
 use crate::runtime::{
-    Ended, Found, FoundContainer, Health, Id, PrepareError, ProbeKind, StartError, Started,
+    Ended, FailedRun, Found, FoundContainer, Health, Id, PrepareError, ProbeKind, StartError,
+    Started,
 };
 
 /// How the message of a pod begins that its node did not take.
@@ -24,6 +25,8 @@ pub(crate) const REJECTED: &str = "Pod was rejected: ";
 
 /// What is said of containers that are ended since another ended, and all begin anew.
 const RESTARTING: &str = "RestartingAllContainers";
+/// What is said of a container whose process did not begin, until its pause does.
+pub(super) const NOT_BEGUN: &str = "RunContainerError";
 const REMOVED: &str = "The container is removed because RestartAllContainers in place";
 
 /// A pod, as this node knows it.
@@ -498,6 +501,20 @@ impl Life {
             Err(StartError::Sandbox) => {
                 member.now = Now::Idle;
                 self.lose_place(now);
+            }
+            Err(StartError::Run { why, run: Some(run) }) => {
+                let FailedRun { started, ended } = *run;
+                member.exit_before = member.exit.replace(Exit { started, ended });
+                member.starts += 1;
+                member.replacement = None;
+                member.failures = Backoff::default();
+                member.trouble = Some(Trouble {
+                    reason: NOT_BEGUN.to_owned(),
+                    message: why,
+                    at: now,
+                    kind: TroubleKind::Crashed,
+                });
+                member.now = Now::Idle;
             }
             Err(error) => {
                 let is_image = matches!(error, StartError::Pull(_));

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kubewright::Event;
 
 use super::backoff::later;
-use super::life::{End, Life, Member, Now, Replacement, Role, Sandbox, TroubleKind};
+use super::life::{End, Life, Member, NOT_BEGUN, Now, Replacement, Role, Sandbox, TroubleKind};
 use super::notice::{Notice, pause, pod_name};
 use super::resize;
 use super::restart::{is_init_restarted, is_restarted};
@@ -17,7 +17,7 @@ use crate::runtime::ProbeKind;
 
 /// What a pod gets to end in when it does not say.
 const GRACE: Duration = Duration::from_secs(30);
-/// How long a failure to get an image is shown as such, before it becomes a pause.
+/// How long a failure to get an image, or to begin, is shown as such, before it becomes a pause.
 const SHOWN: Duration = Duration::from_secs(1);
 /// How long a container that was refused other resources waits until it is asked for them again.
 const RESIZE_PAUSE: Duration = Duration::from_secs(10);
@@ -281,8 +281,16 @@ impl Plan {
             None => self.start_alone(life, container),
             Some((length, until)) => {
                 self.wake_at(until);
-                if trouble.is_some() {
-                    return;
+                match trouble {
+                    Some(trouble) if trouble.reason == NOT_BEGUN => {
+                        let shown = later(trouble.at, SHOWN);
+                        if now < shown {
+                            self.wake_at(shown);
+                            return;
+                        }
+                    }
+                    Some(_) => return,
+                    None => {}
                 }
                 let (name, length) = (pod_name(&life.pod), pause(length));
                 let told =

@@ -17,7 +17,7 @@ use super::log::run_of;
 use super::plan::{Action, plan};
 use super::resize::{Pending, Standing};
 use super::status::{Host, container_status, status};
-use crate::runtime::{Ended, Found, Health, Id, ProbeKind, StartError, Started};
+use crate::runtime::{Ended, FailedRun, Found, Health, Id, ProbeKind, StartError, Started};
 
 /// A pod whose containers do as the story says.
 struct Story {
@@ -30,7 +30,7 @@ struct Story {
 /// Plays a story, a line for each thing that happens, and compares what was done and shown.
 ///
 /// `up a` means that a container has started, `exit a 1` that it ended, `no a pull` that it could
-/// not be started, `lost a` that there was no place to start it in, `lost` that the place is gone, `done a hook` and `failed a hook` what became of its hook, `well a ready` and `ill a alive` what a probe found, `wait 10` that time passes,
+/// not be started, `no a run` that its process did not begin, `lost a` that there was no place to start it in, `lost` that the place is gone, `done a hook` and `failed a hook` what became of its hook, `well a ready` and `ill a alive` what a probe found, `wait 10` that time passes,
 /// `delete 30` that somebody deleted the pod, `phase Failed` that somebody said so, `show` that we look at its status,
 /// `log a` and `previous a` that somebody asks for its log, `resize a 2` that other resources were allocated to it, `resized a`
 /// that it has them, `no a resize` that it was refused them, `defer` that there is no room for a resize, and `given a` and
@@ -87,6 +87,16 @@ impl Story {
             }
             ["no", name, "pull"] => {
                 let error = StartError::Pull("no such image".to_owned());
+                self.life.started(name, Err(error), self.now);
+            }
+            ["no", name, "run"] => {
+                let starts = self.life.member(name).expect("a container").starts;
+                let id = Id::new(format!("t://{name}{starts}"));
+                let at = Timestamp::UNIX_EPOCH;
+                let started = Started { id, image_id: "i".to_owned(), at };
+                let ended = Ended::before_it_began("no such program".to_owned(), self.now);
+                let run = Some(Box::new(FailedRun { started, ended }));
+                let error = StartError::Run { why: "no such program".to_owned(), run };
                 self.life.started(name, Err(error), self.now);
             }
             ["exit", name, code] => {
@@ -511,6 +521,54 @@ fn an_image_that_cannot_be_had_is_tried_again_later() {
          11 tell \"Back-off pulling image \\\"x\\\"\"
          11 hold a: ImagePullBackOff: Back-off pulling image \"x\": ErrImagePull: no such image
          11 look again at 20",
+    );
+}
+
+/// A pod whose command was mistyped waited for ever, and so did its Job.
+#[test]
+fn a_container_that_does_not_begin_has_ended() {
+    check(
+        "spec: {containers: [{name: a}]}",
+        "no a run
+         show
+         no a run
+         show
+         wait 1
+         show
+         wait 9
+         up a
+         show",
+        "0 start a
+         0 start a
+         0 Running; a waits RunContainerError after StartError 128 x0; Initialized=True -; Ready=False ContainersNotReady
+         0 look again at 1
+         0 Running; a waits RunContainerError after StartError 128 x1; Initialized=True -; Ready=False ContainersNotReady
+         0 look again at 1
+         1 tell \"Back-off restarting failed container a in pod p_d(u)\"
+         1 hold a: CrashLoopBackOff: back-off 10s restarting failed container=a pod=p_d(u)
+         1 look again at 10
+         1 Running; a waits CrashLoopBackOff after StartError 128 x1; Initialized=True -; Ready=False ContainersNotReady
+         1 look again at 10
+         10 start a
+         10 Running; a runs after StartError 128 x2 ready; Initialized=True -; Ready=True -",
+    );
+    check(
+        "spec: {restartPolicy: Never, containers: [{name: a}]}",
+        "no a run
+         show",
+        "0 start a
+         0 end: Done
+         0 release
+         0 Failed; a StartError 128 x0; Initialized=True -; Ready=False PodFailed",
+    );
+    check(
+        "spec: {restartPolicy: Never, initContainers: [{name: i}], containers: [{name: a}]}",
+        "no i run
+         show",
+        "0 start i
+         0 end: Done
+         0 release
+         0 Failed; i StartError 128 x0; a waits PodInitializing x0; Initialized=False ContainersNotInitialized; Ready=False PodFailed",
     );
 }
 

@@ -659,7 +659,7 @@ async fn start(
                 }
                 StartError::Config(_)
                 | StartError::Create(_)
-                | StartError::Run(_)
+                | StartError::Run { .. }
                 | StartError::Sandbox => {}
             }
             tell(Event::warning("Failed", format!("Error: {}", error.reason())));
@@ -671,7 +671,7 @@ async fn start(
         // It is made anew, and the container started then.
         Err(StartError::Sandbox) => return Err(StartError::Sandbox),
         Err(error) => {
-            if let StartError::Run(_) = error {
+            if let StartError::Run { .. } = error {
                 tell(Event::normal("Created", "Container created"));
             }
             tell(Event::warning("Failed", format!("Error: {error}")));

@@ -59,7 +59,7 @@ use super::names::is_on_host_network;
 use super::process::usage;
 use super::supply::{Supply, Whereabouts, uid};
 use super::{
-    Attempt, Connection, Ended, Found, Health, Id, Order, PrepareError, Pulled, Runtime,
+    Attempt, Connection, Ended, FailedRun, Found, Health, Id, Order, PrepareError, Pulled, Runtime,
     RuntimeError, StartError, Started, Streams, Target, Unwell, Usage, growth,
 };
 use crate::dns::{DOMAIN, ResolvConf, host_resolv_conf};
@@ -393,13 +393,18 @@ impl Runtime for Cri {
     fn start(&self, order: Order) -> BoxFuture<'_, Result<Started, StartError>> {
         Box::pin(async move {
             let own = self.create(&order).await?;
-            let run = |status: Status| {
-                let why = message(&status);
-                StartError::Run(format!("failed to start container {:?}: {why}", own))
-            };
             let request = StartContainerRequest { container_id: own.clone() };
-            self.api.runtime.clone().start_container(request).await.map_err(run)?;
-            Ok(self.started(&self.status(&own).await.map_err(run)?))
+            let failure = self.api.runtime.clone().start_container(request).await.err();
+            let status = self.status(&own).await;
+            let Some(failure) = failure else {
+                let run = |status: Status| StartError::Run { why: message(&status), run: None };
+                return Ok(self.started(&status.map_err(run)?));
+            };
+            let exited = status.ok().filter(|it| it.state() == ContainerState::ContainerExited);
+            let run = exited.map(|status| {
+                Box::new(FailedRun { started: self.started(&status), ended: self.ended(&status) })
+            });
+            Err(StartError::Run { why: failure.message().to_owned(), run })
         })
     }
 

@@ -36,6 +36,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, HTTPGetAction, Pod, Probe};
 use kubewright::{Cache, Clock};
 use rustix::fs::{Mode, OFlags};
@@ -50,8 +51,8 @@ use tracing::{debug, warn};
 use super::names::{self, hostname};
 use super::supply::{Supply, Whereabouts, files_of, uid};
 use super::{
-    Attempt, Connection, Ended, Found, FoundContainer, Health, Id, Order, PrepareError, Pulled,
-    Runtime, RuntimeError, StartError, Started, Streams, Target, Usage, growth,
+    Attempt, Connection, Ended, FailedRun, Found, FoundContainer, Health, Id, Order, PrepareError,
+    Pulled, Runtime, RuntimeError, StartError, Started, Streams, Target, Usage, growth,
 };
 use crate::dns::DOMAIN;
 use crate::environment::{self, environment, expand, expand_all};
@@ -307,7 +308,12 @@ impl Process {
         Ok(command)
     }
 
-    async fn spawn(&self, place: &Place, order: &shim::Order) -> Result<(), StartError> {
+    /// Starts a shim, and says why the program does not begin, if it does not.
+    async fn spawn(
+        &self,
+        place: &Place,
+        order: &shim::Order,
+    ) -> Result<Result<(), String>, StartError> {
         place.write_order(order).map_err(create)?;
         let (program, arguments) = self
             .config
@@ -328,12 +334,12 @@ impl Process {
         let mut lines = BufReader::new(stdout).lines();
         while let Some(line) = lines.next_line().await.map_err(create)? {
             match line.split_once(' ') {
-                Some(("started", _)) => return Ok(()),
-                Some(("failed", why)) => return Err(StartError::Run(why.to_owned())),
+                Some(("started", _)) => return Ok(Ok(())),
+                Some(("failed", why)) => return Ok(Err(why.to_owned())),
                 _ => {}
             }
         }
-        Err(StartError::Run("the shim ended before it said anything".to_owned()))
+        Ok(Err("the shim ended before it said anything".to_owned()))
     }
 
     /// The processes of a pod.
@@ -453,12 +459,21 @@ impl Runtime for Process {
                 warn!(pod = uid(&order.pod), %error, "old runs of a container were not removed");
             }
             let place = pod.container(name, order.number);
-            self.spawn(&place, &job).await?;
+            let begun = self.spawn(&place, &job).await?;
             let id = format!("{NAME}{}/{}/{}", uid(&order.pod), order.container.name, order.number);
             let image_id = order.container.image.clone().unwrap_or_default();
-            let started = Started { id: Id::new(id), image_id, at: self.clock.now() };
-            place.write_started(&started).map_err(create)?;
-            Ok(started)
+            let (id, now) = (Id::new(id), self.clock.now());
+            let Err(why) = begun else {
+                let started = Started { id, image_id, at: now };
+                place.write_started(&started).map_err(create)?;
+                return Ok(started);
+            };
+            // It began at no time, which is how runtimes of containers tell of it.
+            let started = Started { id, image_id, at: Timestamp::UNIX_EPOCH };
+            let ended = Ended::before_it_began(why.clone(), now);
+            let exit = shim::Exit { code: ended.code, at: now, failure: Some(why.clone()) };
+            place.write_exit(&exit).and_then(|()| place.write_started(&started)).map_err(create)?;
+            Err(StartError::Run { why, run: Some(Box::new(FailedRun { started, ended })) })
         })
     }
 

@@ -222,6 +222,7 @@ impl Place {
     pub(super) fn ended(&self) -> Ended {
         let exit = fs::read(self.exit_file()).ok();
         match exit.and_then(|bytes| serde_json::from_slice::<Exit>(&bytes).ok()) {
+            Some(Exit { at, failure: Some(why), .. }) => Ended::before_it_began(why, at),
             Some(exit) => {
                 let message = self.said(exit.code);
                 Ended { message, ..Ended::with_code(exit.code, exit.at) }

@@ -75,10 +75,13 @@ impl Channel {
 }
 
 /// How it ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Exit {
     pub(super) code: i32,
     pub(super) at: Timestamp,
+    /// Why its program never began, if it did not.
+    #[serde(default)]
+    pub(super) failure: Option<String>,
 }
 
 /// What the command in [`ProcessConfig::shim`](super::ProcessConfig::shim) must call, with the
@@ -254,7 +257,7 @@ impl Running {
         end_all(&mut self.child);
         let _ = all_done.recv_timeout(DRAIN_MAX);
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
-        let exit = Exit { code, at: now() };
+        let exit = Exit { code, at: now(), failure: None };
         place.write_exit(&exit).or_else(|_| {
             // On a full disk how it ended is worth more than what it said.
             log.lock().unwrap_or_else(PoisonError::into_inner).give_up()?;

@@ -338,8 +338,9 @@ async fn what_is_not_there_is_named() {
         refused.to_string(),
         "MountVolume.SetUp failed for volume \"v\" : configmap \"none\" not found"
     );
+    let order_pod = Arc::new(pod);
     let order = Order {
-        pod: Arc::new(pod),
+        pod: Arc::clone(&order_pod),
         container: Arc::new(container),
         is_init: false,
         number: 0,
@@ -348,7 +349,13 @@ async fn what_is_not_there_is_named() {
     };
     let refused = runtime.start(order).await.expect_err("there is no such program");
     let why = "exec: \"no-such-program\": executable file not found in $PATH";
-    assert_eq!(refused, StartError::Run(why.to_owned()));
+    assert_eq!((refused.reason(), refused.to_string().as_str()), ("RunContainerError", why));
+    let StartError::Run { run: Some(run), .. } = refused else { panic!("it is a run that failed") };
+    assert_eq!((run.ended.code, run.ended.reason.as_str()), (128, "StartError"));
+    assert_eq!(run.ended.message.as_deref(), Some(why));
+    // An agent that is started later knows it too.
+    let found = runtime.adopt(&order_pod).await.containers;
+    assert_eq!((&found[0].started, &found[0].ended), (&run.started, &Some(run.ended)));
 }
 
 #[test]
