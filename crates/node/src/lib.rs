@@ -24,6 +24,7 @@ mod probe;
 pub mod runtime;
 mod server;
 mod spdy;
+mod sysctl;
 mod tls;
 // Only runtimes of Linux fill volumes, by the kernel's own ways of mounting and not following links.
 #[cfg(target_os = "linux")]

@@ -11,7 +11,9 @@ mod tests;
 use std::collections::BTreeMap;
 
 pub(crate) use self::claim::{Backing, backing, bound, unprocessed};
-pub(crate) use self::content::{Contents, content, is_read_only, references, tokens};
+pub(crate) use self::content::{
+    Contents, content, is_read_only, references, refuse_recursive, tokens,
+};
 pub(crate) use self::directory::{
     READ, WRITE, give, is_given, link, make, make_for_all, meet, write,
 };

@@ -16,6 +16,8 @@ use kubewright_apimachinery::resources::pod::Side;
 use kubewright_apimachinery::resources::{self, Amounts, CPU, EPHEMERAL_STORAGE, MEMORY};
 use serde_json::Value;
 
+use crate::sysctl;
+
 const PODS: &str = "pods";
 const ANY_ADDRESS: &str = "0.0.0.0";
 const OS_LABEL: &str = "kubernetes.io/os";
@@ -54,11 +56,11 @@ struct HostPort {
 
 /// Whether a node takes a pod beside others. Of several reasons against it the first is told.
 pub(crate) fn admit(pod: &Pod, needs: &Needs, others: &[&Needs], node: &Node) -> Verdict {
-    let other_system = other_system(pod, node);
+    let unfit = forbidden(pod).or_else(|| other_system(pod, node)).or_else(|| strict(pod, node));
     let lacking = lacking(needs, others, &allocatable(node));
     let (affinity, ports) = (unselected(pod, node), taken(needs, others));
-    let is_doubtful = other_system.is_none() && lacking.is_none() && ports.is_none();
-    let reasons = [other_system, lacking, affinity, ports, untolerated(pod, node)];
+    let is_doubtful = unfit.is_none() && lacking.is_none() && ports.is_none();
+    let reasons = [unfit, lacking, affinity, ports, untolerated(pod, node)];
     match reasons.into_iter().flatten().next() {
         None => Verdict::Admitted,
         Some(rejection) if is_doubtful => Verdict::Doubted(rejection),
@@ -146,6 +148,24 @@ fn allocatable(node: &Node) -> BTreeMap<String, i64> {
         Some((name.clone(), units(name, &amount)))
     });
     read.collect()
+}
+
+/// It wants to set what is not its own.
+fn forbidden(pod: &Pod) -> Option<Rejection> {
+    let message = sysctl::refusal(pod)?;
+    Some(Rejection { reason: "SysctlForbidden".to_owned(), message })
+}
+
+/// Its processes are to be in no groups but those that it names, which the node cannot see to.
+fn strict(pod: &Pod, node: &Node) -> Option<Rejection> {
+    let context = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());
+    let policy = context.and_then(|context| context.supplemental_groups_policy.as_deref());
+    let features = node.status.as_ref().and_then(|status| status.features.as_ref());
+    let is_able = features.and_then(|features| features.supplemental_groups_policy) == Some(true);
+    (policy == Some("Strict") && !is_able).then(|| Rejection {
+        reason: "SupplementalGroupsPolicyNotSupported".to_owned(),
+        message: "SupplementalGroupsPolicy=Strict is not supported in this node".to_owned(),
+    })
 }
 
 /// The pod is for another operating system.

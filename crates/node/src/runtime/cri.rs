@@ -57,7 +57,7 @@ use self::sandbox::Resolver;
 use self::sightings::Sightings;
 use super::names::is_on_host_network;
 use super::process::usage;
-use super::supply::{Supply, Whereabouts, uid};
+use super::supply::{Supply, Whereabouts, refuse_users, uid};
 use super::{
     Attempt, Connection, Ended, FailedRun, Found, Health, Id, Order, PrepareError, Pulled, Runtime,
     RuntimeError, StartError, Started, Streams, Target, Unwell, Usage, growth,
@@ -333,6 +333,7 @@ impl Runtime for Cri {
 
     fn prepare<'a>(&'a self, pod: &'a Pod) -> BoxFuture<'a, Result<Vec<IpAddr>, PrepareError>> {
         Box::pin(async move {
+            refuse_users(pod)?;
             let failed = |error: std::io::Error| PrepareError::Sandbox(error.to_string());
             self.place.make(pod).map_err(failed)?;
             // Addresses are known later; volumes that show them are filled again.

@@ -49,7 +49,7 @@ use tokio::sync::watch;
 use tracing::{debug, warn};
 
 use super::names::{self, hostname};
-use super::supply::{Supply, Whereabouts, files_of, uid};
+use super::supply::{Supply, Whereabouts, files_of, refuse_users, uid};
 use super::{
     Attempt, Connection, Ended, FailedRun, Found, FoundContainer, Health, Id, Order, PrepareError,
     Pulled, Runtime, RuntimeError, StartError, Started, Streams, Target, Usage, growth,
@@ -413,6 +413,7 @@ impl Runtime for Process {
 
     fn prepare<'a>(&'a self, pod: &'a Pod) -> BoxFuture<'a, Result<Vec<IpAddr>, PrepareError>> {
         Box::pin(async move {
+            refuse_users(pod)?;
             let given = self.addresses.give(uid(pod));
             let address = given.map_err(|error| PrepareError::Sandbox(error.to_string()))?;
             let failed = |error: io::Error| PrepareError::Sandbox(error.to_string());
@@ -666,6 +667,7 @@ fn mounts(
     variables: &BTreeMap<String, String>,
 ) -> Result<Vec<jail::Mount>, String> {
     let mounts = container.volume_mounts.iter().flatten().map(|mount| {
+        crate::volume::refuse_recursive(mount)?;
         let path = match mount.sub_path_expr.as_deref().filter(|it| !it.is_empty()) {
             Some(expression) => expand_all(expression, variables)?,
             None => mount.sub_path.clone().unwrap_or_default(),

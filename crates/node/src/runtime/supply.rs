@@ -170,7 +170,7 @@ impl Supply {
             // What it leads to stays the same, whatever becomes of the claim.
             Contents::Claim { .. } if directory.is_symlink() => Ok(()),
             Contents::Claim { name, is_own } => {
-                let backing = self.claimed(pod, &name, is_own).await.map_err(|why| {
+                let backing = self.claimed(pod, volume, &name, is_own).await.map_err(|why| {
                     PrepareError::Unprocessed { volume: volume.name.clone(), why }
                 })?;
                 back(pod, volume, &backing, directory)?
@@ -181,7 +181,13 @@ impl Supply {
     }
 
     /// Where on this machine the volume is that a claim is bound to.
-    async fn claimed(&self, pod: &Pod, name: &str, is_own: bool) -> Result<Backing, String> {
+    async fn claimed(
+        &self,
+        pod: &Pod,
+        volume: &Volume,
+        name: &str,
+        is_own: bool,
+    ) -> Result<Backing, String> {
         let claims: Api<PersistentVolumeClaim> = Api::namespaced(self.client(), namespace(pod));
         let volumes: Api<PersistentVolume> = Api::all(self.client());
         let failed = |what: &str, error: kube::Error| {
@@ -197,9 +203,9 @@ impl Supply {
         };
         let claim = claims.get(name).await.map_err(|error| failed("PVC", error))?;
         let bound = volume::bound(pod, &claim, is_own)?;
-        let volume = volumes.get(bound).await;
-        let volume = volume.map_err(|error| failed(&format!("PV {bound}"), error))?;
-        volume::backing(pod, &claim, &volume)
+        let found = volumes.get(bound).await;
+        let found = found.map_err(|error| failed(&format!("PV {bound}"), error))?;
+        volume::backing(pod, &volume.name, &claim, &found)
     }
 
     /// The tokens of a pod, new ones if they are due.
@@ -317,6 +323,18 @@ async fn until_marked_otherwise(now: &mut watch::Receiver<Arc<Pod>>, was: &Pod) 
 
 fn volumes(pod: &Pod) -> &[Volume] {
     pod.spec.as_ref().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default()
+}
+
+/// # Errors
+/// If a pod wants users of its own, which no runtime here gives it.
+pub(super) fn refuse_users(pod: &Pod) -> Result<(), PrepareError> {
+    match pod.spec.as_ref().and_then(|spec| spec.host_users) {
+        Some(false) => Err(PrepareError::Sandbox(
+            "can't set `spec.hostUsers: false`, runtime does not support user namespaces"
+                .to_owned(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Lets the volume that a claim is bound to be found as one of a pod.

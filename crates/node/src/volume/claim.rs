@@ -10,6 +10,9 @@ const LOCAL_PATH: &str = "kubewright.dev/local-path";
 /// Keeps claims that pods use.
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
 
+/// The mode of volumes that hold files.
+const FILES: &str = "Filesystem";
+
 /// A place of this machine that is a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Backing {
@@ -58,12 +61,13 @@ pub(crate) fn bound<'a>(
     Ok(volume)
 }
 
-/// Where a volume is, if it is bound to the claim.
+/// Where a volume is, if it is bound to the claim. `as_` is what the pod calls it.
 ///
 /// # Errors
 /// Why it cannot be used.
 pub(crate) fn backing(
     pod: &Pod,
+    as_: &str,
     claim: &PersistentVolumeClaim,
     volume: &PersistentVolume,
 ) -> Result<Backing, String> {
@@ -86,6 +90,7 @@ pub(crate) fn backing(
         );
         return Err(unprocessed(pod, claim_name, &why));
     }
+    suits(pod, as_, spec.volume_mode.as_deref().unwrap_or(FILES))?;
     let annotations = volume.metadata.annotations.as_ref();
     let by = annotations.and_then(|annotations| annotations.get(PROVISIONED_BY));
     if let Some(host) = spec.host_path {
@@ -96,6 +101,26 @@ pub(crate) fn backing(
     }
     let local = spec.local.map(|local| Backing::Local { path: local.path });
     local.ok_or_else(|| format!("volume {volume_name:?} is not on this machine"))
+}
+
+/// Whether a volume of this mode is what the containers of a pod take it for.
+fn suits(pod: &Pod, volume: &str, mode: &str) -> Result<(), String> {
+    let spec = pod.spec.as_ref();
+    let init = spec.into_iter().flat_map(|spec| spec.init_containers.iter().flatten());
+    let mut all = spec.into_iter().flat_map(|spec| &spec.containers).chain(init);
+    let mut devices = all.clone().flat_map(|it| it.volume_devices.iter().flatten());
+    let is_device = devices.any(|device| device.name == volume);
+    let is_mounted =
+        all.any(|it| it.volume_mounts.iter().flatten().any(|mount| mount.name == volume));
+    let refused = |what: &str| {
+        Err(format!("volume {volume} has volumeMode {mode}, but is specified in {what}"))
+    };
+    match mode {
+        FILES if is_device => refused("volumeDevices"),
+        FILES => Ok(()),
+        _ if is_mounted => refused("volumeMounts"),
+        _ => Err("block devices are not supported by this runtime".to_owned()),
+    }
 }
 
 /// As errors about claims begin.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
-    ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, Secret, ServiceAccountTokenProjection, Volume,
+    ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, Secret, ServiceAccountTokenProjection,
+    Volume, VolumeMount,
 };
 
 use super::{File, Files};
@@ -52,6 +53,27 @@ pub(crate) fn is_read_only(pod: &Pod, name: &str) -> bool {
             || volume.downward_api.is_some()
             || claim.is_some_and(|claim| claim.read_only == Some(true))
     })
+}
+
+/// # Errors
+/// If a mount is to be read-only with all that is mounted in it, which no runtime here sees to.
+pub(crate) fn refuse_recursive(mount: &VolumeMount) -> Result<(), String> {
+    let name = &mount.name;
+    let refused = |why: &str| {
+        Err(format!("volume {name:?} requested recursive read-only mode, but it is {why}"))
+    };
+    let mode = mount.recursive_read_only.as_deref().unwrap_or("Disabled");
+    let propagation = mount.mount_propagation.as_deref().unwrap_or("None");
+    match mode {
+        "Disabled" => Ok(()),
+        _ if mount.read_only != Some(true) => refused("not read-only"),
+        _ if propagation != "None" => {
+            refused(&format!("not compatible with propagation {propagation:?}"))
+        }
+        "IfPossible" => Ok(()),
+        "Enabled" => refused("not supported by the runtime"),
+        other => Err(format!("unknown recursive read-only mode {other:?}")),
+    }
 }
 
 /// The names of the ConfigMaps and Secrets that a pod's volumes are made of.

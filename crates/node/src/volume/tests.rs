@@ -252,13 +252,16 @@ fn swap_a_part() {
 /// Whatever claim a pod named was mounted, bound to it or not, and whosever it was.
 #[test]
 fn a_claim_is_the_pods_or_is_not_mounted() {
-    let pod: Pod = read("metadata: {name: p, namespace: d, uid: pod-1}");
+    let pod: Pod = read(
+        "{metadata: {name: p, namespace: d, uid: pod-1}, spec: {containers: [
+           {name: c, volumeMounts: [{name: data, mountPath: /data}]}]}}",
+    );
     let check = |claim: &str, volume: &str, is_own: bool, expected: &str| {
         let claim = read(&format!("{{metadata: {{name: c, namespace: d, uid: u-1}}, {claim}}}"));
         let volume = read(&format!("{{metadata: {{name: v, {volume}}}"));
         let found = bound(&pod, &claim, is_own).and_then(|name| {
             assert_eq!(name, "v");
-            backing(&pod, &claim, &volume)
+            backing(&pod, "data", &claim, &volume)
         });
         let told = found.map_or_else(|why| why, |backing| format!("{backing:?}"));
         assert_eq!(told, expected);
@@ -312,6 +315,12 @@ fn a_claim_is_the_pods_or_is_not_mounted() {
         false,
         "error processing PVC d/c: found PV object v but its pv.Spec.ClaimRef.UID u-2 does not \
          point to claim.UID u-1",
+    );
+    check(
+        claim,
+        "}, spec: {volumeMode: Block, claimRef: {uid: u-1}, local: {path: /dev/x}}",
+        false,
+        "volume data has volumeMode Block, but is specified in volumeMounts",
     );
     let none = "PVC d/c was not created for pod d/p (pod is not owner)";
     check(claim, volume, true, none);
@@ -367,4 +376,51 @@ fn a_directory_of_a_claim_is_everybodys() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("it is ours");
     make_for_all(&text).expect("it is there");
     assert_eq!(mode(), 0o700);
+}
+
+#[test]
+fn a_volume_is_taken_for_what_it_is() {
+    let check = |containers: &str, mode: &str, expected: Option<&str>| {
+        let pod: Pod = read(&format!("{{metadata: {{name: p}}, spec: {{{containers}}}}}"));
+        let claim = read("metadata: {name: c, uid: u-1}");
+        let volume = read(&format!(
+            "{{metadata: {{name: v}}, spec: {{volumeMode: {mode}, claimRef: {{uid: u-1}}, \
+             local: {{path: /x}}}}}}"
+        ));
+        let refused = backing(&pod, "data", &claim, &volume).err();
+        assert_eq!(refused.as_deref(), expected);
+    };
+    let device = "containers: [{name: c, volumeDevices: [{name: data, devicePath: /dev/x}]}]";
+    let why = "volume data has volumeMode Filesystem, but is specified in volumeDevices";
+    check(device, "Filesystem", Some(why));
+    check(device, "Block", Some("block devices are not supported by this runtime"));
+    check("containers: [{name: c}]", "Filesystem", None);
+}
+
+/// A mount was shown as if nobody had asked for more.
+#[test]
+fn what_is_mounted_in_a_volume_is_not_made_read_only() {
+    let check = |mount: &str, expected: Option<&str>| {
+        let mount = read(&format!("{{name: v, mountPath: /v, {mount}}}"));
+        assert_eq!(refuse_recursive(&mount).err().as_deref(), expected, "{mount:?}");
+    };
+    check("readOnly: false", None);
+    check("readOnly: true, recursiveReadOnly: IfPossible", None);
+    check(
+        "readOnly: true, recursiveReadOnly: Enabled",
+        Some(
+            "volume \"v\" requested recursive read-only mode, but it is not supported by the runtime",
+        ),
+    );
+    check(
+        "recursiveReadOnly: Enabled",
+        Some("volume \"v\" requested recursive read-only mode, but it is not read-only"),
+    );
+    check(
+        "readOnly: true, recursiveReadOnly: Enabled, mountPropagation: HostToContainer",
+        Some(
+            "volume \"v\" requested recursive read-only mode, but it is not compatible with \
+             propagation \"HostToContainer\"",
+        ),
+    );
 }

@@ -143,3 +143,22 @@ fn a_pod_of_another_system_is_refused() {
         "PodOSNotSupported: Failed to admit pod as the OS field doesn't match node OS",
     );
 }
+
+/// It was run as if it had not asked.
+#[test]
+fn a_pod_that_is_to_be_isolated_otherwise_than_it_can_be_is_refused() {
+    let with =
+        |context: &str| format!("{TOLERANT}, containers: [], securityContext: {{{context}}}");
+    check(
+        &with("sysctls: [{name: kernel.msgmax, value: '1'}], supplementalGroupsPolicy: Strict"),
+        &[],
+        "SysctlForbidden: forbidden sysctl: \"kernel.msgmax\" not allowlisted",
+    );
+    check(
+        &with("supplementalGroupsPolicy: Strict"),
+        &[],
+        "SupplementalGroupsPolicyNotSupported: SupplementalGroupsPolicy=Strict is not supported in \
+         this node",
+    );
+    check(&with("supplementalGroupsPolicy: Merge"), &[], "admitted");
+}

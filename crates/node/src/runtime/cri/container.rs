@@ -16,7 +16,7 @@ use super::sandbox::pod_labels;
 use super::{resources, security};
 use crate::environment::{expand, expand_all};
 use crate::runtime::Order;
-use crate::volume::is_read_only;
+use crate::volume::{is_read_only, refuse_recursive};
 
 pub(super) const NAME: &str = "io.kubernetes.container.name";
 const HASH: &str = "io.kubernetes.container.hash";
@@ -130,6 +130,7 @@ pub(super) fn mounts(
     mut volume: impl FnMut(&str, &str) -> Result<PathBuf, String>,
 ) -> Result<Vec<Mount>, String> {
     let mounts = container.volume_mounts.iter().flatten().map(|mount| {
+        refuse_recursive(mount)?;
         let sub_path = match mount.sub_path_expr.as_deref().filter(|it| !it.is_empty()) {
             Some(expression) => expand_all(expression, variables)?,
             None => mount.sub_path.clone().unwrap_or_default(),

@@ -14,6 +14,7 @@ use super::api::{
 use super::security;
 use crate::runtime::names::{is_on_host_network, kernel_hostname};
 use crate::runtime::supply::{namespace, uid};
+use crate::sysctl;
 
 pub(super) const POD_NAME: &str = "io.kubernetes.pod.name";
 pub(super) const POD_NAMESPACE: &str = "io.kubernetes.pod.namespace";
@@ -45,7 +46,8 @@ pub(super) fn config(
     let is_on_host = is_on_host_network(pod);
     let sysctls =
         pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref()?.sysctls.as_ref());
-    let sysctls = sysctls.into_iter().flatten().map(|it| (it.name.clone(), it.value.clone()));
+    let sysctls =
+        sysctls.into_iter().flatten().map(|it| (sysctl::normal(&it.name), it.value.clone()));
     PodSandboxConfig {
         metadata: Some(PodSandboxMetadata {
             name: pod.metadata.name.clone().unwrap_or_default(),
