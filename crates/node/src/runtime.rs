@@ -66,6 +66,12 @@ pub trait Runtime: Send + Sync + 'static {
     /// Does not end by itself: it is dropped with the pod.
     fn tend(&self, pod: watch::Receiver<Arc<Pod>>) -> BoxFuture<'_, ()>;
 
+    /// Something for each time that an object appears or changes that a pod is made of, and perhaps
+    /// for those that are there. By default nobody is told.
+    fn news(&self, _pod: &Pod) -> BoxStream<'static, ()> {
+        Box::pin(futures::stream::pending())
+    }
+
     /// Waits until the place of a pod is gone, whoever took it away. By default nobody can.
     fn lose<'a>(&'a self, _pod: &'a Pod) -> BoxFuture<'a, ()> {
         Box::pin(std::future::pending())

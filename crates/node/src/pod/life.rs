@@ -29,6 +29,12 @@ const RESTARTING: &str = "RestartingAllContainers";
 pub(super) const NOT_BEGUN: &str = "RunContainerError";
 const REMOVED: &str = "The container is removed because RestartAllContainers in place";
 
+/// How long what could not be made or started waits to be tried again.
+const PAUSE: Duration = Duration::from_secs(10);
+/// The same, for volumes: twice as long each time.
+const MOUNT_FIRST: Duration = Duration::from_millis(500);
+const MOUNT_LONGEST: Duration = Duration::from_secs(122);
+
 /// A pod, as this node knows it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Life {
@@ -42,7 +48,10 @@ pub(crate) struct Life {
     pub(crate) rejection: Option<Rejection>,
     /// When this node first saw it.
     pub(crate) since: Timestamp,
+    /// The places that it has lost.
     preparations: Backoff,
+    /// How often its volumes could not be mounted in a row.
+    mount_failures: u32,
     /// The generation of the last resize that there was room for.
     allocated: Option<i64>,
     /// A resize that there is no room for.
@@ -56,7 +65,7 @@ pub(crate) struct Life {
 pub(crate) enum Sandbox {
     /// There is none. It is made next.
     Absent,
-    /// It could not be made at this time, and is tried again.
+    /// It could not be made, and is tried again at this time.
     Failed(Timestamp),
     /// It is being made.
     Preparing,
@@ -204,6 +213,7 @@ impl Life {
             rejection: None,
             since,
             preparations: Backoff::default(),
+            mount_failures: 0,
             allocated: None,
             pending: None,
             progress: Progress::recalled(&status, now),
@@ -288,6 +298,11 @@ impl Life {
                     if is_other && known.now != Now::Idle && role != Role::Init {
                         known.replacement = Some(Replacement::Image);
                     }
+                    // How it went with the image before says nothing.
+                    if is_other && known.now == Now::Idle {
+                        known.trouble.take_if(|trouble| trouble.kind != TroubleKind::Crashed);
+                        known.failures = Backoff::default();
+                    }
                     known.spec = Arc::new(container);
                 }
                 None => self.containers.push(Member::new(role, container)),
@@ -330,13 +345,9 @@ impl Life {
     pub(crate) fn begin(&mut self, action: &Action, now: Timestamp) {
         match action {
             Action::Prepare => {
-                match self.sandbox {
-                    Sandbox::Failed(at) => self.preparations.tried(at, now),
-                    Sandbox::Lost(at) => {
-                        self.preparations.tried(at, now);
-                        self.begin_afresh();
-                    }
-                    _ => {}
+                if let Sandbox::Lost(at) = self.sandbox {
+                    self.preparations.tried(at, now);
+                    self.begin_afresh();
                 }
                 self.sandbox = Sandbox::Preparing;
             }
@@ -401,10 +412,23 @@ impl Life {
         prepared: &Result<Vec<IpAddr>, PrepareError>,
         now: Timestamp,
     ) {
-        self.sandbox = match prepared {
-            Ok(addresses) => Sandbox::Ready(addresses.clone()),
-            Err(_) => Sandbox::Failed(now),
+        let pause = match prepared {
+            Ok(addresses) => {
+                self.mount_failures = 0;
+                self.sandbox = Sandbox::Ready(addresses.clone());
+                return;
+            }
+            Err(PrepareError::Sandbox(_)) => PAUSE,
+            Err(error) => {
+                let doubled = 2_u32.saturating_pow(self.mount_failures);
+                self.mount_failures = self.mount_failures.saturating_add(1);
+                // A claim that was not bound may be a moment later, and nobody tells of it.
+                let is_unknown = matches!(error, PrepareError::Unprocessed { .. });
+                let longest = if is_unknown { PAUSE } else { MOUNT_LONGEST };
+                MOUNT_FIRST.saturating_mul(doubled).min(longest)
+            }
         };
+        self.sandbox = Sandbox::Failed(later(now, pause));
     }
 
     /// The place was taken away behind our back. Says whether that is news.
@@ -618,11 +642,28 @@ impl Life {
         self.preparations.hold(lost, now).map(|(_, until)| until)
     }
 
-    /// Until when preparing must wait.
-    pub(crate) fn preparing_waits(&self, failed: Timestamp, now: Timestamp) -> Option<Timestamp> {
-        let first = later(failed, Duration::from_secs(1));
-        let until = self.preparations.hold(failed, now).map_or(first, |(_, until)| until);
-        (now < until).then_some(until)
+    /// Whether something of it waits to be tried again that another object may be missing for.
+    pub(crate) fn is_wanting(&self) -> bool {
+        let is_failed = matches!(self.sandbox, Sandbox::Failed(_));
+        self.end.is_none() && (is_failed || self.containers.iter().any(Member::is_wanting))
+    }
+
+    /// Whether nothing of it is missing any more, as far as has been tried.
+    pub(crate) fn is_content(&self) -> bool {
+        let has_place = matches!(self.sandbox, Sandbox::Ready(_));
+        self.end.is_some() || has_place && !self.containers.iter().any(Member::is_wanting)
+    }
+
+    /// What it is made of has changed: what was missing is looked for again at once.
+    pub(crate) fn hurry(&mut self) {
+        if matches!(self.sandbox, Sandbox::Failed(_)) {
+            self.sandbox = Sandbox::Absent;
+        }
+        for member in self.containers.iter_mut().filter(|member| member.is_wanting()) {
+            if let Some(trouble) = &mut member.trouble {
+                trouble.at = Timestamp::MIN;
+            }
+        }
     }
 }
 
@@ -726,10 +767,16 @@ impl Member {
     /// Until when another start must wait after one that failed, and how long in all.
     pub(crate) fn failure_holds(&self, now: Timestamp) -> Option<(Duration, Timestamp)> {
         let trouble = self.trouble.as_ref()?;
-        let first = Duration::from_secs(10);
-        let (pause, until) =
-            self.failures.hold(trouble.at, now).unwrap_or((first, later(trouble.at, first)));
+        // Only what others have to give is asked for less and less.
+        let held = self.failures.hold(trouble.at, now);
+        let held = held.filter(|_| trouble.kind == TroubleKind::NoImage);
+        let (pause, until) = held.unwrap_or((PAUSE, later(trouble.at, PAUSE)));
         (now < until).then_some((pause, until))
+    }
+
+    /// Whether it could not be started for what it is made of.
+    fn is_wanting(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.kind == TroubleKind::NotStarted)
     }
 
     /// What the API and the runtime know from before.

@@ -129,10 +129,8 @@ impl Plan {
         }
         match &life.sandbox {
             Sandbox::Absent => self.actions.push(Action::Prepare),
-            Sandbox::Failed(at) => match life.preparing_waits(*at, now) {
-                Some(until) => self.wake_at(until),
-                None => self.actions.push(Action::Prepare),
-            },
+            Sandbox::Failed(until) if now < *until => self.wake_at(*until),
+            Sandbox::Failed(_) => self.actions.push(Action::Prepare),
             Sandbox::Ready(_) if life.is_renewing() => {
                 if self.stop_all(life, Duration::ZERO, "killing", now) {
                     self.actions.push(Action::Renew);

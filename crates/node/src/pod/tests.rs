@@ -17,7 +17,9 @@ use super::log::run_of;
 use super::plan::{Action, plan};
 use super::resize::{Pending, Standing};
 use super::status::{Host, container_status, status};
-use crate::runtime::{Ended, FailedRun, Found, Health, Id, ProbeKind, StartError, Started};
+use crate::runtime::{
+    Ended, FailedRun, Found, Health, Id, PrepareError, ProbeKind, StartError, Started,
+};
 
 /// A pod whose containers do as the story says.
 struct Story {
@@ -30,7 +32,8 @@ struct Story {
 /// Plays a story, a line for each thing that happens, and compares what was done and shown.
 ///
 /// `up a` means that a container has started, `exit a 1` that it ended, `no a pull` that it could
-/// not be started, `no a run` that its process did not begin, `lost a` that there was no place to start it in, `lost` that the place is gone, `done a hook` and `failed a hook` what became of its hook, `well a ready` and `ill a alive` what a probe found, `wait 10` that time passes,
+/// not be started, `no a run` that its process did not begin, `no a config` that something was missing,
+/// `news` that what it is made of has changed, `lost a` that there was no place to start it in, `lost` that the place is gone, `done a hook` and `failed a hook` what became of its hook, `well a ready` and `ill a alive` what a probe found, `wait 10` that time passes,
 /// `delete 30` that somebody deleted the pod, `phase Failed` that somebody said so, `show` that we look at its status,
 /// `log a` and `previous a` that somebody asks for its log, `resize a 2` that other resources were allocated to it, `resized a`
 /// that it has them, `no a resize` that it was refused them, `defer` that there is no room for a resize, and `given a` and
@@ -99,6 +102,11 @@ impl Story {
                 let error = StartError::Run { why: "no such program".to_owned(), run };
                 self.life.started(name, Err(error), self.now);
             }
+            ["no", name, "config"] => {
+                let error = StartError::Config("secret \"s\" not found".to_owned());
+                self.life.started(name, Err(error), self.now);
+            }
+            ["news"] => self.life.hurry(),
             ["exit", name, code] => {
                 let code = i32::try_from(number(code)).expect("an exit code");
                 let id = id(self, name);
@@ -522,6 +530,58 @@ fn an_image_that_cannot_be_had_is_tried_again_later() {
          11 hold a: ImagePullBackOff: Back-off pulling image \"x\": ErrImagePull: no such image
          11 look again at 20",
     );
+}
+
+/// It was tried again less and less, so that what came was noticed up to five minutes later.
+#[test]
+fn what_is_missing_is_looked_for_again_soon_and_at_once_when_it_comes() {
+    check(
+        "spec: {containers: [{name: a}]}",
+        "no a config
+         wait 10
+         no a config
+         wait 10
+         no a config
+         show
+         wait 3
+         news
+         up a
+         news",
+        "0 start a
+         0 look again at 10
+         10 start a
+         10 look again at 20
+         20 start a
+         20 look again at 30
+         20 Pending; a waits CreateContainerConfigError x0; Initialized=True -; Ready=False ContainersNotReady
+         20 look again at 30
+         23 look again at 30
+         23 start a",
+    );
+}
+
+#[test]
+fn volumes_are_tried_again_later_and_later_and_all_else_soon() {
+    let pod = Pod::default();
+    let now = Timestamp::UNIX_EPOCH;
+    let mut life = Life::new(Arc::new(pod), Found::default(), now);
+    let mut pause = |error: PrepareError| {
+        life.prepared(&Err(error), now);
+        assert!(life.is_wanting() && !life.is_content());
+        match life.sandbox {
+            Sandbox::Failed(until) => until.duration_since(now).as_millis(),
+            _ => panic!("it has failed"),
+        }
+    };
+    let (volume, why) = ("v".to_owned(), "none".to_owned());
+    let mount = PrepareError::Volume { volume: volume.clone(), why: why.clone() };
+    let pauses: Vec<i128> = (0..10).map(|_| pause(mount.clone())).collect();
+    let longest = 122_000;
+    assert_eq!(pauses, [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, longest, longest]);
+    assert_eq!(pause(PrepareError::Unprocessed { volume, why: why.clone() }), 10_000);
+    assert_eq!(pause(PrepareError::Sandbox(why)), 10_000);
+    life.hurry();
+    assert_eq!(life.sandbox, Sandbox::Absent);
 }
 
 /// A pod whose command was mistyped waited for ever, and so did its Job.

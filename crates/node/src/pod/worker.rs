@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, OptionFuture};
-use futures::stream::FuturesUnordered;
+use futures::stream::{BoxStream, FuturesUnordered};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod, PodStatus, ResourceRequirements};
 use kube::Client;
@@ -78,6 +78,8 @@ pub(crate) struct Worker {
     /// The version of the pod that our last report made: what is older does not show it.
     written: Written,
     failures: u32,
+    /// Tells of what the pod is made of, while something of that is missing.
+    news: Option<BoxStream<'static, ()>>,
 }
 
 /// A version of a pod, if it is known and a number, as those of Kubernetes are.
@@ -157,6 +159,7 @@ impl Worker {
             report: None,
             written: None,
             failures: 0,
+            news: None,
         };
         (worker, life)
     }
@@ -192,6 +195,7 @@ impl Worker {
             if self.is_forgotten() {
                 break;
             }
+            self.listen();
             let is_due = self.report.is_none() && self.is_news();
             tokio::select! {
                 biased;
@@ -201,6 +205,9 @@ impl Worker {
                     Ok(()) => self.look(),
                     Err(_) => is_told = false,
                 },
+                Some(Some(())) = OptionFuture::from(self.news.as_mut().map(|news| news.next())) => {
+                    self.life().hurry();
+                }
                 Some(written) = OptionFuture::from(self.report.as_mut()) => {
                     self.report = None;
                     self.written(written);
@@ -212,6 +219,20 @@ impl Worker {
         }
         let pod = Arc::clone(&self.life().pod);
         self.around.runtime.forget(&pod).await;
+    }
+
+    /// Listens for what is missing until it is there. Whoever begins to listen is told of what is there
+    /// already, and tries again once for that.
+    fn listen(&mut self) {
+        let (is_wanting, is_content) = {
+            let life = self.life();
+            (life.is_wanting(), life.is_content())
+        };
+        if is_content {
+            self.news = None;
+        } else if is_wanting && self.news.is_none() {
+            self.news = Some(self.around.runtime.news(&self.seen.borrow().pod));
+        }
     }
 
     /// Waits for the ends of containers that ran before the agent did.
@@ -522,7 +543,11 @@ impl Worker {
             let grace = Duration::from_secs(grace.max(0).unsigned_abs());
             life.begin(&Action::End { why: End::Gone, grace }, self.around.clock.now());
         } else {
+            let is_other = is_other(&life.pod, &pod);
             life.seen(Arc::clone(&pod));
+            if is_other && life.is_wanting() {
+                life.hurry();
+            }
             life.stands(standing, self.around.clock.now());
             self.now.send_replace(pod);
         }
@@ -592,6 +617,12 @@ impl Worker {
 pub(crate) fn lock(life: &Mutex<Life>) -> MutexGuard<'_, Life> {
     // Nothing that holds it panics half-way.
     life.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether there is more that is new of a pod than its status.
+fn is_other(old: &Pod, new: &Pod) -> bool {
+    let marks = |pod: &Pod| (pod.metadata.labels.clone(), pod.metadata.annotations.clone());
+    old.spec != new.spec || marks(old) != marks(new)
 }
 
 /// Why a node does not take a pod, if it does not.

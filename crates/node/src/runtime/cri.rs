@@ -357,6 +357,10 @@ impl Runtime for Cri {
         })
     }
 
+    fn news(&self, pod: &Pod) -> BoxStream<'static, ()> {
+        self.supply.news(pod)
+    }
+
     fn lose<'a>(&'a self, pod: &'a Pod) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let ready = loop {

@@ -432,6 +432,10 @@ impl Runtime for Process {
         })
     }
 
+    fn news(&self, pod: &Pod) -> BoxStream<'static, ()> {
+        self.supply.news(pod)
+    }
+
     fn pull<'a>(
         &'a self,
         _: &'a Pod,

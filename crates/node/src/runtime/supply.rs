@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::stream::BoxStream;
 use k8s_openapi::api::authentication::v1::{BoundObjectReference, TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{
     ConfigMap, Container, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service,
@@ -23,7 +24,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::PrepareError;
-use crate::environment::Sources;
+use crate::environment::{self, Sources};
 use crate::node::Machine;
 use crate::volume::{self, Backing, Contents};
 
@@ -265,7 +266,7 @@ impl Supply {
     ) {
         let mut pod = Arc::clone(&now.borrow_and_update());
         let changed = Arc::new(Notify::new());
-        let _heard = self.listen(&pod, &changed);
+        let _heard = self.listen(&pod, volume::references(volumes(&pod)), &changed);
         loop {
             let due = async {
                 match self.known_tokens(uid(&pod)).due {
@@ -288,9 +289,37 @@ impl Supply {
         }
     }
 
-    /// Notes when something changes that a pod's volumes are made of.
-    fn listen(&self, pod: &Pod, changed: &Arc<Notify>) -> Vec<Subscription> {
-        let (config_maps, secrets) = volume::references(volumes(pod));
+    /// Something for each time that a ConfigMap or Secret appears or changes that a pod's volumes or
+    /// environments are made of.
+    pub(super) fn news(&self, pod: &Pod) -> BoxStream<'static, ()> {
+        let (mut config_maps, mut secrets) = volume::references(volumes(pod));
+        let spec = pod.spec.as_ref();
+        let init = spec.into_iter().flat_map(|spec| spec.init_containers.iter().flatten());
+        for container in spec.into_iter().flat_map(|spec| &spec.containers).chain(init) {
+            let (more_maps, more_secrets) = environment::references(container);
+            config_maps.extend(more_maps);
+            secrets.extend(more_secrets);
+        }
+        for names in [&mut config_maps, &mut secrets] {
+            names.sort();
+            names.dedup();
+        }
+        let changed = Arc::new(Notify::new());
+        let heard = self.listen(pod, (config_maps, secrets), &changed);
+        let news = futures::stream::unfold((changed, heard), |(changed, heard)| async move {
+            changed.notified().await;
+            Some(((), (changed, heard)))
+        });
+        Box::pin(news)
+    }
+
+    /// Notes when one of these objects changes.
+    fn listen(
+        &self,
+        pod: &Pod,
+        (config_maps, secrets): (Vec<String>, Vec<String>),
+        changed: &Arc<Notify>,
+    ) -> Vec<Subscription> {
         let scope = |name: &String| Scope {
             fields: Some(format!("metadata.name={name}")),
             ..Scope::within(pod.metadata.namespace.clone())
