@@ -3,6 +3,8 @@
 
 mod message;
 mod resolv;
+#[cfg(test)]
+mod tests;
 mod zone;
 
 use std::io;
@@ -21,7 +23,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use self::message::{Answer, Code, NoQuestion, Question, refusal};
+use self::message::{Answer, Code, NoQuestion, Question, read_answer, refusal};
 pub(crate) use self::resolv::{ResolvConf, host_resolv_conf};
 use self::zone::Zone;
 
@@ -117,9 +119,24 @@ impl Known {
         };
         let bytes_max = if is_udp { question.bytes_max } else { MESSAGE_BYTES_MAX };
         let zone = Arc::clone(&self.zone.borrow());
-        if let Some(answer) = zone.answer(&question.name, question.kind) {
+        if let Some(mut answer) = zone.answer(&question.name, question.kind) {
+            if let Some(name) = &answer.elsewhere {
+                let asked = message::question(question.id, name, question.kind);
+                let found = self.ask(&asked, true).await.as_deref().and_then(read_answer);
+                // Without, the other name is told, for whoever knows more.
+                answer.records.extend(found.unwrap_or_default());
+            }
             return Some(question.answer(&answer, bytes_max));
         }
+        if let Some(answer) = self.ask(asked, is_udp).await {
+            return Some(answer);
+        }
+        let failure = Answer { code: Code::Failure, ..Answer::default() };
+        Some(question.answer(&failure, bytes_max))
+    }
+
+    /// What the first of the other servers answers that does.
+    async fn ask(&self, asked: &[u8], is_udp: bool) -> Option<Vec<u8>> {
         for server in &self.servers {
             let asking = async {
                 match is_udp {
@@ -133,8 +150,7 @@ impl Known {
                 Err(_) => debug!(%server, "a server of names does not answer"),
             }
         }
-        let failure = Answer { code: Code::Failure, ..Answer::default() };
-        Some(question.answer(&failure, bytes_max))
+        None
     }
 }
 

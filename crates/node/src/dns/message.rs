@@ -10,6 +10,8 @@ pub(super) const UDP_BYTES_MAX: usize = 512;
 const NAME_BYTES_MAX: usize = 255;
 const LABEL_BYTES_MAX: usize = 63;
 const HEADER_BYTES: usize = 12;
+/// Names that refer to each other in a circle end nowhere.
+const REFERRALS_MAX: u32 = 16;
 const CLASS_INTERNET: u16 = 1;
 
 pub(super) const A: u16 = 1;
@@ -47,6 +49,8 @@ pub(super) struct Answer {
     pub(super) authority: Option<Record>,
     /// What will be asked next, most likely.
     pub(super) more: Vec<Record>,
+    /// The name that it all comes to, of which others know more.
+    pub(super) elsewhere: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -97,7 +101,7 @@ impl Question {
         if flags & 0x7800 != 0 || number(4) != 1 {
             return Err(NoQuestion::Other(id));
         }
-        let (name, after) = read_name(bytes, HEADER_BYTES).ok_or(NoQuestion::Garbage)?;
+        let (name, after) = read_name(bytes, HEADER_BYTES, false).ok_or(NoQuestion::Garbage)?;
         let rest = bytes.get(after..after + 4).ok_or(NoQuestion::Garbage)?;
         let kind = u16::from_be_bytes([rest[0], rest[1]]);
         if u16::from_be_bytes([rest[2], rest[3]]) != CLASS_INTERNET {
@@ -142,6 +146,44 @@ impl Question {
         }
         bytes
     }
+}
+
+/// A question for another server.
+pub(super) fn question(id: u16, name: &str, kind: u16) -> Vec<u8> {
+    let mut bytes = id.to_be_bytes().to_vec();
+    // Whoever is asked may ask others.
+    bytes.extend([0x01, 0x00, 0, 1, 0, 0, 0, 0, 0, 0]);
+    write_name(&mut bytes, name);
+    bytes.extend(kind.to_be_bytes());
+    bytes.extend(CLASS_INTERNET.to_be_bytes());
+    bytes
+}
+
+/// The addresses that another server has answered with, and the names that led to them; none if that
+/// is no answer.
+pub(super) fn read_answer(bytes: &[u8]) -> Option<Vec<Record>> {
+    let number = |at: usize| Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));
+    let mut at = HEADER_BYTES;
+    for _ in 0..number(4)? {
+        at = read_name(bytes, at, true)?.1 + 4;
+    }
+    let mut records = Vec::new();
+    for _ in 0..number(6)? {
+        let (name, after) = read_name(bytes, at, true)?;
+        let (kind, length) = (number(after)?, usize::from(number(after + 8)?));
+        let seconds = bytes.get(after + 4..after + 8)?.try_into().ok()?;
+        let data = after + 10;
+        at = data + length;
+        let found = bytes.get(data..at)?;
+        let data = match kind {
+            A => Data::A(<[u8; 4]>::try_from(found).ok()?.into()),
+            AAAA => Data::Aaaa(<[u8; 16]>::try_from(found).ok()?.into()),
+            CNAME => Data::Cname(read_name(bytes, data, true)?.0),
+            _ => continue,
+        };
+        records.push(Record { name, seconds: u32::from_be_bytes(seconds), data });
+    }
+    Some(records)
 }
 
 /// The answer to a message that is no question of ours.
@@ -207,14 +249,22 @@ impl Data {
     }
 }
 
-/// The name at a place, and where it ends. Questions come first, so names in them refer to nothing.
-fn read_name(bytes: &[u8], mut at: usize) -> Option<(String, usize)> {
+/// The name at a place, and where it ends. It may refer to an earlier one for its end; not in
+/// questions, which come first.
+fn read_name(bytes: &[u8], mut at: usize, may_refer: bool) -> Option<(String, usize)> {
     let mut name = String::new();
+    let (mut end, mut referrals) = (None, 0);
     loop {
         let length = usize::from(*bytes.get(at)?);
         at += 1;
         match length {
-            0 => return Some((name, at)),
+            0 => return Some((name, end.unwrap_or(at))),
+            0xc0.. if may_refer && referrals < REFERRALS_MAX => {
+                let low = usize::from(*bytes.get(at)?);
+                end.get_or_insert(at + 1);
+                referrals += 1;
+                at = (length & 0x3f) << 8 | low;
+            }
             1..=LABEL_BYTES_MAX => {
                 let label = bytes.get(at..at + length)?;
                 if !name.is_empty() {

@@ -14,6 +14,8 @@ use super::message::{A, AAAA, ANY, Answer, CNAME, Code, Data, Record};
 
 /// How long answers may be believed.
 const SECONDS: u32 = 5;
+/// So many names may lead to each other.
+const NAMES_MAX: usize = 8;
 /// The version of what Kubernetes says of names.
 const VERSION: &str = "1.1.0";
 
@@ -162,8 +164,27 @@ impl Zone {
             data: data.clone(),
         };
         let fits = |data: &&Data| data.kind() == kind || kind == ANY || data.kind() == CNAME;
-        let records: Vec<Record> =
+        let mut records: Vec<Record> =
             known.iter().filter(fits).map(|data| record(name, data)).collect();
+        // Resolvers of pods do not follow a name that leads to another.
+        let mut elsewhere = None;
+        while let Some(Record { data: Data::Cname(target), .. }) = records.last() {
+            if matches!(kind, CNAME | ANY) || records.len() > NAMES_MAX {
+                break;
+            }
+            let target = target.clone();
+            let Some(known) = self.names.get(&target) else {
+                let is_within = target.ends_with(&format!(".{}", self.domain));
+                elsewhere = (!is_within).then_some(target);
+                break;
+            };
+            let more: Vec<Record> =
+                known.iter().filter(fits).map(|data| record(&target, data)).collect();
+            if more.is_empty() {
+                break;
+            }
+            records.extend(more);
+        }
         let mut more = Vec::new();
         for found in &records {
             if let Data::Srv { target, .. } = &found.data {
@@ -173,7 +194,7 @@ impl Zone {
             }
         }
         let authority = records.is_empty().then(|| self.authority());
-        Some(Answer { code: Code::Success, records, authority, more })
+        Some(Answer { code: Code::Success, records, authority, more, elsewhere })
     }
 
     /// Whether a name is that of all Services or pods of a namespace, or of all of either.

@@ -14,6 +14,12 @@ const SERVICES: &str = "
   spec: {clusterIP: None, clusterIPs: [None], ports: [{name: sql, port: 3306}]}
 - metadata: {name: docs, namespace: default}
   spec: {type: ExternalName, externalName: docs.example.test}
+- metadata: {name: alias, namespace: default}
+  spec: {type: ExternalName, externalName: web.default.svc.cluster.local.}
+- metadata: {name: circle, namespace: default}
+  spec: {type: ExternalName, externalName: circle.default.svc.cluster.local}
+- metadata: {name: stray, namespace: default}
+  spec: {type: ExternalName, externalName: none.default.svc.cluster.local}
 ";
 const SLICES: &str = "
 - metadata: {name: db-1, namespace: data, labels: {kubernetes.io/service-name: db}}
@@ -77,6 +83,22 @@ fn a_headless_service_has_the_addresses_of_its_ready_pods() {
 #[test]
 fn an_external_name_leads_elsewhere() {
     check("docs.default.svc.cluster.local", A, &["docs.example.test"]);
+    let zone = Zone::new("cluster.local", &objects(SERVICES), &objects(SLICES));
+    let elsewhere = |kind: u16| zone.answer("docs.default.svc.cluster.local", kind)?.elsewhere;
+    assert_eq!(elsewhere(A).as_deref(), Some("docs.example.test"));
+    assert_eq!(elsewhere(CNAME), None);
+}
+
+/// Only the other name was told, and resolvers of pods did not ask for that.
+#[test]
+fn an_external_name_of_the_cluster_is_followed() {
+    let web = "web.default.svc.cluster.local";
+    check("alias.default.svc.cluster.local", A, &[web, "10.0.0.7"]);
+    check("alias.default.svc.cluster.local", CNAME, &[web]);
+    check("stray.default.svc.cluster.local", A, &["none.default.svc.cluster.local"]);
+    let zone = Zone::new("cluster.local", &objects(SERVICES), &objects(SLICES));
+    let circle = zone.answer("circle.default.svc.cluster.local", A).expect("it is known");
+    assert_eq!((circle.records.len(), circle.elsewhere), (NAMES_MAX + 1, None));
 }
 
 #[test]
