@@ -37,14 +37,16 @@ pub(super) struct Parts {
     /// The container whose processes it shares.
     pub(super) target: Option<String>,
     pub(super) memory_bytes: u64,
+    /// Where the node's own profiles of seccomp are.
+    pub(super) profiles: PathBuf,
 }
 
 /// # Errors
 /// What of its specification cannot be.
 pub(super) fn config(order: &Order, parts: Parts) -> Result<ContainerConfig, String> {
     let Order { pod, container, number, .. } = order;
-    let Parts { owner, image, variables, mounts, target, memory_bytes } = parts;
-    let security_context = security::of_container(pod, container, &image, target)?;
+    let Parts { owner, image, variables, mounts, target, memory_bytes, profiles } = parts;
+    let security_context = security::of_container(pod, container, &image, target, &profiles)?;
     let known = |name: &str| variables.get(name).cloned();
     let expanded = |words: &Option<Vec<String>>| -> Vec<String> {
         words.iter().flatten().map(|word| expand(word, known)).collect()

@@ -37,6 +37,7 @@ impl Cri {
             mounts,
             target,
             memory_bytes: self.memory_bytes,
+            profiles: self.place.profiles(),
         };
         container::config(order, parts).map_err(refused)
     }

@@ -37,6 +37,11 @@ impl Place {
         fs::write(self.0.join("cri-socket"), socket.to_string_lossy().as_bytes())
     }
 
+    /// Where whoever runs the node puts profiles of seccomp that pods name.
+    pub(super) fn profiles(&self) -> PathBuf {
+        self.0.join("seccomp")
+    }
+
     fn pod(&self, uid: &str) -> PathBuf {
         self.0.join("pods").join(uid)
     }

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
+
 use k8s_openapi::api::core::v1::{
     AppArmorProfile, Container, Pod, PodSecurityContext, SELinuxOptions, SeccompProfile,
     SecurityContext,
@@ -57,15 +59,17 @@ pub(super) fn of_sandbox(pod: &Pod) -> LinuxSandboxSecurityContext {
 }
 
 /// What applies to a container, whose image says whom it runs as if nobody else does. `target` is
-/// the container whose processes it shares.
+/// the container whose processes it shares, `profiles` is where the node's own profiles of seccomp
+/// are.
 ///
 /// # Errors
-/// If it would run as root and must not.
+/// If it would run as root and must not, or a profile is not named.
 pub(super) fn of_container(
     pod: &Pod,
     container: &Container,
     image: &Image,
     target: Option<String>,
+    profiles: &Path,
 ) -> Result<LinuxContainerSecurityContext, String> {
     let nothing = SecurityContext::default();
     let own = container.security_context.as_ref().unwrap_or(&nothing);
@@ -105,7 +109,10 @@ pub(super) fn of_container(
         no_new_privs: own.allow_privilege_escalation == Some(false),
         masked_paths: paths(&MASKED),
         readonly_paths: paths(&READ_ONLY),
-        seccomp: Some(seccomp.map_or(profile(ProfileType::Unconfined), seccomp_profile)),
+        seccomp: Some(match seccomp {
+            Some(seccomp) => seccomp_profile(seccomp, profiles)?,
+            None => profile(ProfileType::Unconfined),
+        }),
         apparmor: apparmor.map(apparmor_profile),
     })
 }
@@ -176,8 +183,15 @@ fn selinux(options: &SELinuxOptions) -> SeLinuxOption {
     }
 }
 
-fn seccomp_profile(wanted: &SeccompProfile) -> SecurityProfile {
-    named_profile(&wanted.type_, wanted.localhost_profile.as_deref())
+/// A profile of the node itself is named by where it is below its root, and the runtime is told the
+/// whole path.
+fn seccomp_profile(wanted: &SeccompProfile, profiles: &Path) -> Result<SecurityProfile, String> {
+    let localhost = wanted.localhost_profile.as_deref().filter(|localhost| !localhost.is_empty());
+    let path = localhost.map(|localhost| profiles.join(localhost).to_string_lossy().into_owned());
+    if wanted.type_ == "Localhost" && path.is_none() {
+        return Err("localhostProfile must be set if seccompProfile type is Localhost.".to_owned());
+    }
+    Ok(named_profile(&wanted.type_, path.as_deref()))
 }
 
 fn apparmor_profile(wanted: &AppArmorProfile) -> SecurityProfile {

@@ -35,6 +35,7 @@ fn a_container_is_asked_for_as_kubelet_does() {
         mounts: Vec::new(),
         target: None,
         memory_bytes: 1 << 30,
+        profiles: PathBuf::new(),
     };
     let config = config(&order, parts).expect("it can be");
     assert_eq!(config.command, ["sh", "-c"]);

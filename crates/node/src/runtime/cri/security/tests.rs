@@ -5,7 +5,7 @@ use super::*;
 fn of(pod: &str, image: &Image) -> Result<LinuxContainerSecurityContext, String> {
     let pod: Pod = serde_json::from_value(yaml::decode(pod).expect("YAML").value).expect("a pod");
     let container = pod.spec.as_ref().expect("a specification").containers[0].clone();
-    of_container(&pod, &container, image, None)
+    of_container(&pod, &container, image, None, Path::new("/node/seccomp"))
 }
 
 fn image(uid: Option<i64>, username: &str) -> Image {
@@ -43,6 +43,24 @@ fn an_image_says_whom_it_runs_as_if_nobody_else_does() {
     assert_eq!((by_name.run_as_user, by_name.run_as_username.as_str()), (None, "www"));
     assert_eq!(by_name.seccomp, Some(profile(ProfileType::Unconfined)));
     assert_eq!(by_name.masked_paths.len(), MASKED.len());
+}
+
+/// The runtime was told the end of the path, and looked for it from where it was started.
+#[test]
+fn a_profile_of_the_node_is_below_its_root() {
+    let seccomp = |profile: &str| {
+        let pod = format!(
+            "{{spec: {{containers: [{{name: a, securityContext: {{seccompProfile: {profile}}}}}]}}}}"
+        );
+        of(&pod, &image(None, "")).map(|context| context.seccomp.expect("one"))
+    };
+    let found = seccomp("{type: Localhost, localhostProfile: teams/a.json}").expect("it can be");
+    assert_eq!(found.profile_type(), ProfileType::Localhost);
+    assert_eq!(found.localhost_ref, "/node/seccomp/teams/a.json");
+    let why = "localhostProfile must be set if seccompProfile type is Localhost.";
+    assert_eq!(seccomp("{type: Localhost}"), Err(why.to_owned()));
+    let unconfined = seccomp("{type: Unconfined}").expect("it can be");
+    assert_eq!(unconfined, profile(ProfileType::Unconfined));
 }
 
 #[test]
