@@ -386,12 +386,14 @@ impl Runtime for Cri {
         Box::pin(async move {
             let logs = self.place.logs(pod);
             let sandbox = sandbox::config(pod, 0, &self.owner, &logs, &self.resolver);
-            let references = (Vec::new(), credentials::secrets(pod));
+            let names = credentials::secrets(pod);
+            let references = (Vec::new(), names.clone());
             let sources = self.supply.sources(pod, references, &self.whereabouts(&[])).await;
             let sources = sources.map_err(|error| StartError::Pull(error.to_string()))?;
+            let secrets = names.iter().filter_map(|name| sources.secrets.get(name));
             let image = container.image.as_deref().unwrap_or_default();
-            let auth = credentials::find(image, sources.secrets.values());
-            image::ensure(&self.api, container, sandbox, auth, tell).await
+            let auths = credentials::find(image, secrets);
+            image::ensure(&self.api, container, sandbox, auths, tell).await
         })
     }
 

@@ -44,22 +44,25 @@ pub(super) fn secrets(pod: &Pod) -> Vec<String> {
     secrets.into_iter().flatten().map(|secret| secret.name.clone()).collect()
 }
 
-/// What is shown to the registry of an image: what is said of the longest beginning of its name.
+/// What is shown to the registry of an image, one after the other until it is content: first what is
+/// said of the longest beginning of its name.
 pub(super) fn find<'a>(
     image: &str,
     secrets: impl IntoIterator<Item = &'a Secret>,
-) -> Option<AuthConfig> {
+) -> Vec<AuthConfig> {
     let image = whole(image);
-    let mut best: Option<(usize, AuthConfig)> = None;
+    let mut found: Vec<(String, AuthConfig)> = Vec::new();
     for (registry, entry) in secrets.into_iter().flat_map(entries) {
         let place = place(&registry);
         let is_of =
             image.strip_prefix(&place).is_some_and(|rest| rest.starts_with(['/', ':', '@']));
-        if is_of && best.as_ref().is_none_or(|(length, _)| *length < place.len()) {
-            best = Some((place.len(), entry.config(registry)));
+        if is_of {
+            found.push((place, entry.config(registry)));
         }
     }
-    best.map(|(_, config)| config)
+    // Those of one place in the order in which the pod names their Secrets.
+    found.sort_by_key(|(place, _)| std::cmp::Reverse(place.len()));
+    found.into_iter().map(|(_, config)| config).collect()
 }
 
 fn entries(secret: &Secret) -> Vec<(String, Entry)> {

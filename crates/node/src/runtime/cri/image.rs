@@ -35,7 +35,7 @@ pub(super) async fn ensure(
     api: &Api,
     container: &Container,
     sandbox: PodSandboxConfig,
-    auth: Option<AuthConfig>,
+    auths: Vec<AuthConfig>,
     tell: &(dyn Fn() + Send + Sync),
 ) -> Result<Pulled, StartError> {
     let image = container.image.as_deref().unwrap_or_default();
@@ -54,13 +54,44 @@ pub(super) async fn ensure(
     }
     tell();
     let began = Instant::now();
-    let request =
-        PullImageRequest { image: Some(spec(image)), auth, sandbox_config: Some(sandbox) };
-    let pulled = api.images.clone().pull_image(request).await;
-    pulled.map_err(|status| StartError::Pull(message(&status)))?;
+    pull(api, image, &sandbox, auths).await.map_err(StartError::Pull)?;
     let took = began.elapsed();
     let bytes = find(api, image).await.ok().flatten().map_or(0, |image| image.size);
     Ok(Pulled { fetched: Some(Fetched { took, bytes }), remark: None })
+}
+
+/// Gets an image, with the first of these credentials that will do.
+///
+/// # Errors
+/// Why none does.
+async fn pull(
+    api: &Api,
+    image: &str,
+    sandbox: &PodSandboxConfig,
+    auths: Vec<AuthConfig>,
+) -> Result<(), String> {
+    let auths: Vec<Option<AuthConfig>> = match auths.is_empty() {
+        true => vec![None],
+        false => auths.into_iter().map(Some).collect(),
+    };
+    let mut refusals: Vec<String> = Vec::new();
+    for auth in auths {
+        let request = PullImageRequest {
+            image: Some(spec(image)),
+            auth,
+            sandbox_config: Some(sandbox.clone()),
+        };
+        match api.images.clone().pull_image(request).await {
+            Ok(_) => return Ok(()),
+            Err(status) => refusals.push(message(&status)),
+        }
+    }
+    // What is said twice is told once.
+    refusals.dedup();
+    Err(match refusals.len() {
+        1 => refusals.remove(0),
+        _ => format!("[{}]", refusals.join(", ")),
+    })
 }
 
 /// The image of this name, if the runtime has it.

@@ -7,9 +7,10 @@ fn secret(key: &str, file: &str) -> Secret {
     Secret { data: Some(data), ..Secret::default() }
 }
 
-fn check(image: &str, secrets: &[Secret], expected: Option<(&str, &str)>) {
+fn check(image: &str, secrets: &[Secret], expected: &[(&str, &str)]) {
     let found = find(image, secrets);
-    let found = found.as_ref().map(|it| (it.username.as_str(), it.password.as_str()));
+    let found: Vec<_> =
+        found.iter().map(|it| (it.username.as_str(), it.password.as_str())).collect();
     assert_eq!(found, expected, "{image}");
 }
 
@@ -26,11 +27,22 @@ fn the_registry_of_an_image_gets_what_is_said_of_it() {
         ),
         secret(".dockercfg", r#"{"old.test": {"username": "old", "password": "3"}}"#),
     ];
-    check("busybox", &secrets, Some(("hub", "1")));
-    check("registry.test:5000/app:1", &secrets, Some(("team", "secret:1")));
-    check("registry.test:5000/other/app:1", &secrets, Some(("other", "2")));
-    check("registry.test:5000/others:1", &secrets, Some(("team", "secret:1")));
-    check("old.test/app", &secrets, Some(("old", "3")));
-    check("elsewhere.test/app", &secrets, None);
-    check("busybox", &[secret(".dockerconfigjson", "garbage")], None);
+    check("busybox", &secrets, &[("hub", "1")]);
+    check("registry.test:5000/app:1", &secrets, &[("team", "secret:1")]);
+    check("registry.test:5000/other/app:1", &secrets, &[("other", "2"), ("team", "secret:1")]);
+    check("registry.test:5000/others:1", &secrets, &[("team", "secret:1")]);
+    check("old.test/app", &secrets, &[("old", "3")]);
+    check("elsewhere.test/app", &secrets, &[]);
+    check("busybox", &[secret(".dockerconfigjson", "garbage")], &[]);
+}
+
+/// Only one was tried, and of two Secrets for a registry it could be the wrong one.
+#[test]
+fn all_that_is_said_of_a_registry_is_tried_in_the_order_of_the_pod() {
+    let of = |user: &str| {
+        let file =
+            format!(r#"{{"auths": {{"r.test": {{"username": "{user}", "password": "1"}}}}}}"#);
+        secret(".dockerconfigjson", &file)
+    };
+    check("r.test/app", &[of("z"), of("a")], &[("z", "1"), ("a", "1")]);
 }
