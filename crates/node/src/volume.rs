@@ -27,4 +27,6 @@ pub(crate) type Files = BTreeMap<String, File>;
 pub(crate) struct File {
     pub(crate) bytes: Vec<u8>,
     pub(crate) mode: u32,
+    /// Whose it is, if not the agent's.
+    pub(crate) owner: Option<u32>,
 }

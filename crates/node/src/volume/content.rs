@@ -154,7 +154,7 @@ pub(crate) fn content(
             if let Some(token) = &source.service_account_token {
                 let key = format!("{}/{}", volume.name, token.path);
                 let bytes = tokens.get(&key).cloned().unwrap_or_default().into_bytes();
-                files.insert(token.path.clone(), file(bytes, None, mode));
+                files.insert(token.path.clone(), self::token(pod, bytes, mode));
             }
         }
     } else {
@@ -256,5 +256,32 @@ fn downward(
 
 fn file(bytes: Vec<u8>, own: Option<i32>, otherwise: Option<i32>) -> File {
     let mode = own.or(otherwise).unwrap_or(MODE);
-    File { bytes, mode: u32::try_from(mode).unwrap_or(0o644) }
+    File { bytes, mode: u32::try_from(mode).unwrap_or(0o644), owner: None }
+}
+
+/// A token is for nobody but whom the pod runs as, where all of its containers say that it is one
+/// user, or but its group, where it has one: what a group may is added when files are given to it.
+fn token(pod: &Pod, bytes: Vec<u8>, mode: Option<i32>) -> File {
+    let owner = user(pod);
+    let context = pod.spec.as_ref().and_then(|spec| spec.security_context.as_ref());
+    let has_group = context.is_some_and(|context| context.fs_group.is_some());
+    let file = file(bytes, None, mode);
+    match owner.is_some() || has_group {
+        true => File { mode: 0o600, owner, ..file },
+        false => file,
+    }
+}
+
+/// The user that all containers of a pod run as, if they all say so.
+fn user(pod: &Pod) -> Option<u32> {
+    let spec = pod.spec.as_ref()?;
+    let of_pod = spec.security_context.as_ref().and_then(|context| context.run_as_user);
+    let main = spec.init_containers.iter().flatten().chain(&spec.containers);
+    let contexts = main.map(|container| container.security_context.as_ref());
+    let ephemeral = spec.ephemeral_containers.iter().flatten();
+    let contexts = contexts.chain(ephemeral.map(|container| container.security_context.as_ref()));
+    let mut users = contexts.map(|own| own.and_then(|own| own.run_as_user).or(of_pod));
+    let first = users.next()??;
+    let is_one = users.all(|user| user == Some(first));
+    is_one.then(|| u32::try_from(first).ok())?
 }

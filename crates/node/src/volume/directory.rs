@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::{Component, Path};
 
 use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, chownat, fstat};
@@ -101,6 +101,10 @@ pub(crate) fn write(directory: &Path, files: &Files, stamp: &str) -> io::Result<
         }
         fs::write(&place, &file.bytes)?;
         fs::set_permissions(&place, fs::Permissions::from_mode(file.mode))?;
+        // Who is not root runs everything as himself.
+        if file.owner.is_some() && rustix::process::geteuid().is_root() {
+            chown(&place, file.owner, None)?;
+        }
     }
     let old = current(directory);
     let link = directory.join("..data_tmp");

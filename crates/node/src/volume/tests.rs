@@ -23,7 +23,7 @@ fn check(volume: &str, expected: &str) {
     let tokens = BTreeMap::from([("v/token".to_owned(), "secret".to_owned())]);
     let told = match content(&pod, &volume, &sources, &tokens) {
         Ok(Contents::Files(files)) => {
-            let files = files.iter().map(|(path, File { bytes, mode })| {
+            let files = files.iter().map(|(path, File { bytes, mode, .. })| {
                 format!("{path}={} {mode:o}", String::from_utf8_lossy(bytes).escape_debug())
             });
             files.collect::<Vec<_>>().join(", ")
@@ -103,7 +103,7 @@ fn a_path_of_the_machine_is_of_its_type_or_made_so() {
 fn a_directory_changes_at_once() {
     let directory = tempfile::tempdir().expect("a directory");
     let place = directory.path().join("v");
-    let file = |text: &str| File { bytes: text.as_bytes().to_vec(), mode: 0o600 };
+    let file = |text: &str| File { bytes: text.as_bytes().to_vec(), mode: 0o600, owner: None };
     let first = Files::from([("a".to_owned(), file("1")), ("d/b".to_owned(), file("2"))]);
     write(&place, &first, "1").expect("it is written");
     let text = |path: &str| fs::read_to_string(place.join(path)).ok();
@@ -129,7 +129,10 @@ fn a_link_of_somebody_else_is_neither_read_nor_followed() {
     let directory = tempfile::tempdir().expect("a directory");
     let (place, victim) = (directory.path().join("v"), directory.path().join("victim"));
     let files = |text: &str| {
-        Files::from([("a".to_owned(), File { bytes: text.as_bytes().to_vec(), mode: 0o600 })])
+        Files::from([(
+            "a".to_owned(),
+            File { bytes: text.as_bytes().to_vec(), mode: 0o600, owner: None },
+        )])
     };
     let hostile = |target: &str| {
         fs::remove_file(place.join("..data")).expect("it was there");
@@ -423,4 +426,30 @@ fn what_is_mounted_in_a_volume_is_not_made_read_only() {
              propagation \"HostToContainer\"",
         ),
     );
+}
+
+/// Tokens were readable for everybody in a container, whoever it ran as.
+#[test]
+fn a_token_is_for_whom_the_pod_runs_as() {
+    let check = |spec: &str, expected: (u32, Option<u32>)| {
+        let pod: Pod = read(&format!("{{metadata: {{name: p}}, spec: {{{spec}}}}}"));
+        let volume: Volume = read(
+            "{name: v, projected: {defaultMode: 420, sources: [{serviceAccountToken: {path: t}}]}}",
+        );
+        let found = content(&pod, &volume, &Sources::default(), &BTreeMap::new());
+        let Ok(Contents::Files(files)) = found else { panic!("it has files") };
+        assert_eq!((files["t"].mode, files["t"].owner), expected, "{spec}");
+    };
+    let containers = "containers: [{name: a}, {name: b}]";
+    check(containers, (0o644, None));
+    check(&format!("securityContext: {{runAsUser: 7}}, {containers}"), (0o600, Some(7)));
+    check(&format!("securityContext: {{fsGroup: 8}}, {containers}"), (0o600, None));
+    let own = "containers: [{name: a, securityContext: {runAsUser: 7}},
+                            {name: b, securityContext: {runAsUser: 9}}]";
+    check(own, (0o644, None));
+    let one = "containers: [{name: a, securityContext: {runAsUser: 7}}, {name: b}]";
+    check(one, (0o644, None));
+    check(&format!("securityContext: {{runAsUser: 7}}, {one}"), (0o600, Some(7)));
+    let init = "initContainers: [{name: i, securityContext: {runAsUser: 1}}]";
+    check(&format!("securityContext: {{runAsUser: 7}}, {init}, {one}"), (0o644, None));
 }
