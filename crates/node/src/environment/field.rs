@@ -1,6 +1,7 @@
 //! Values of a pod's own fields, for its environment and its volumes.
 
 use k8s_openapi::api::core::v1::{Container, Pod, ResourceFieldSelector};
+use kubewright_apimachinery::json::go_quote;
 use kubewright_apimachinery::quantity::Quantity;
 
 use super::{Missing, Sources};
@@ -44,7 +45,7 @@ pub(crate) fn pod_field(pod: &Pod, path: &str, sources: &Sources) -> Result<Stri
 
 /// A line for each entry, as files of the downward API have it.
 fn map_text(map: Option<&std::collections::BTreeMap<String, String>>) -> String {
-    let lines = map.into_iter().flatten().map(|(key, value)| format!("{key}={value:?}"));
+    let lines = map.into_iter().flatten().map(|(key, value)| format!("{key}={}", go_quote(value)));
     lines.collect::<Vec<_>>().join("\n")
 }
 

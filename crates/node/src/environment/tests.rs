@@ -184,3 +184,13 @@ fn only_what_a_shell_reads_the_same_is_taken_from_files() {
     check("A='x'y", "at line 1: unexpected content after closing quote");
     check("A='x\ny", "starting at line 1: unclosed single quote");
 }
+
+/// Lines were quoted as Rust quotes them, which programs that read Go's do not know.
+#[test]
+fn maps_of_the_downward_api_are_quoted_as_go_quotes() {
+    let annotations = BTreeMap::from([("a".to_owned(), "bell \u{7} é \" \u{ad}".to_owned())]);
+    let mut pod = Pod::default();
+    pod.metadata.annotations = Some(annotations);
+    let text = pod_field(&pod, "metadata.annotations", &Sources::default());
+    assert_eq!(text.as_deref(), Ok(r#"a="bell \a é \" \u00ad""#));
+}
