@@ -433,6 +433,56 @@ fn a_claim_can_be_written_by_whomever_the_pod_runs_as() {
 }
 
 #[test]
+fn volumes_in_memory_are_there_and_go_with_their_pod() {
+    let Some(site) = Site::new() else { return };
+    site.apply(
+        r#"
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Secret, metadata: {name: secret}, stringData: {word: xyzzy}}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: memory}
+  spec:
+    terminationGracePeriodSeconds: 0
+    securityContext: {runAsUser: 1000, fsGroup: 2000}
+    volumes:
+    - {name: secret, secret: {secretName: secret}}
+    - {name: fast, emptyDir: {medium: Memory, sizeLimit: 1Mi}}
+    - {name: disk, emptyDir: {}}
+    containers:
+    - name: c
+      image: busybox:1
+      command: [sleep, "1000"]
+      volumeMounts:
+      - {name: secret, mountPath: /secret}
+      - {name: fast, mountPath: /fast}
+      - {name: disk, mountPath: /part, subPath: one/two}
+"#,
+    );
+    let pod = site.until_ready("memory");
+    let run = |script: &str| site.kubectl(&["exec", "memory", "--", "sh", "-c", script]);
+    let types = "awk '$2 == \"/fast\" || $2 == \"/secret\" { print $2, $3, substr($4, 1, 2) }' /proc/mounts";
+    let mut types: Vec<String> = run(types).lines().map(str::to_owned).collect();
+    types.sort();
+    assert_eq!(types, ["/fast tmpfs rw", "/secret tmpfs ro"]);
+    assert_eq!(run("df -k /fast | awk 'END { print $2 }'"), "1024\n");
+    assert_eq!(run("touch /fast/x && stat -c %g /fast/x; cat /secret/word"), "2000\nxyzzy");
+    assert_eq!(run("touch /part/x && echo yes"), "yes\n");
+    // Nobody can write what the node has written.
+    assert_eq!(run("ln -sfn /tmp /secret/..data 2> /dev/null || echo refused"), "refused\n");
+    let token = "stat -L -c '%a %u' /var/run/secrets/kubernetes.io/serviceaccount/token";
+    assert_eq!(run(token), "640 1000\n");
+    site.kubectl(&["delete", "pod", "memory"]);
+    let uid = pod["metadata"]["uid"].as_str().expect("a uid");
+    let deadline = Instant::now() + PATIENCE;
+    while std::fs::read_to_string("/proc/self/mountinfo").expect("it is read").contains(uid) {
+        assert!(Instant::now() < deadline, "what was mounted for the pod stays");
+    }
+}
+
+#[test]
 fn memory_is_limited() {
     let Some(site) = Site::new() else { return };
     site.apply(

@@ -150,7 +150,7 @@ impl Cri {
         })?;
         let resolver =
             Resolver { cluster: config.dns, domain: DOMAIN.to_owned(), host: host_resolver() };
-        let supply = Supply::new(cache, clock, config.server.clone());
+        let supply = Supply::new(cache, clock, config.server.clone()).mounting();
         Ok(Cri {
             name: version.runtime_name,
             version: version.runtime_version,

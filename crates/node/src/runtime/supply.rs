@@ -18,10 +18,12 @@ use kube::Resource;
 use kube::api::{Api, ListParams, PostParams};
 use kubewright::informer::{Scope, Subscription};
 use kubewright::{Cache, Clock};
+use kubewright_apimachinery::quantity;
+use kubewright_apimachinery::resources::MEMORY;
 use serde::de::DeserializeOwned;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::PrepareError;
 use crate::environment::{self, Sources};
@@ -42,6 +44,8 @@ pub(super) struct Supply {
     server: Option<(String, u16)>,
     /// What this machine has, which is what its node may give to pods.
     capacity: BTreeMap<String, Quantity>,
+    /// Whether volumes that belong in memory are mounted there.
+    mounts: bool,
     /// What was issued to pods, by their uids.
     tokens: Mutex<HashMap<String, Tokens>>,
 }
@@ -75,7 +79,12 @@ pub(super) fn files_of(
 impl Supply {
     pub(super) fn new(cache: Cache, clock: Clock, server: Option<(String, u16)>) -> Self {
         let capacity = Machine::this().capacity;
-        Supply { cache, clock, server, capacity, tokens: Mutex::default() }
+        Supply { cache, clock, server, capacity, mounts: false, tokens: Mutex::default() }
+    }
+
+    /// The same, for a runtime that has its containers see what the agent mounts.
+    pub(super) fn mounting(self) -> Self {
+        Supply { mounts: true, ..self }
     }
 
     pub(super) fn client(&self) -> kube::Client {
@@ -158,9 +167,26 @@ impl Supply {
         directory: &Path,
     ) -> Result<(), PrepareError> {
         let group = group(pod);
+        let memory = || {
+            let own = self.capacity.get(MEMORY).map(|own| &own.0);
+            let own = own.and_then(|own| quantity::Quantity::parse(own).ok());
+            volume::memory_bytes(pod, volume, own.map_or(i64::MAX, |own| own.value()))
+        };
         let put = match content {
-            Contents::Empty => volume::make(directory, group),
+            Contents::Empty { .. } if !self.mounts => volume::make(directory, group),
+            Contents::Empty { medium } => match medium.as_str() {
+                "" => volume::make(directory, group),
+                "Memory" => volume::make_in_memory(directory, group, memory()),
+                other => Err(std::io::Error::other(format!("unknown storage medium {other:?}"))),
+            },
             Contents::Files(files) => {
+                // Secrets need not be on a disk. Where they must, they are nobody else's there either.
+                if self.mounts
+                    && volume.config_map.is_none()
+                    && let Err(error) = volume::keep_in_memory(directory, memory(), "mode=755")
+                {
+                    debug!(%error, "a volume is not in memory");
+                }
                 let stamp = self.clock.now().as_nanosecond().to_string();
                 volume::write(directory, &files, &stamp)
                     .and_then(|()| volume::give(directory, group, volume::READ))

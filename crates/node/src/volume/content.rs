@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
-    ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, Secret, ServiceAccountTokenProjection,
-    Volume, VolumeMount,
+    ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, ResourceRequirements, Secret,
+    ServiceAccountTokenProjection, Volume, VolumeMount,
 };
+use kubewright_apimachinery::quantity::Quantity;
+use kubewright_apimachinery::resources::MEMORY;
 
 use super::{File, Files};
 use crate::environment::{Missing, Sources, pod_field, resource_field};
@@ -16,7 +18,7 @@ const MODE: i32 = 0o644;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Contents {
     /// A directory of the pod's own.
-    Empty,
+    Empty { medium: String },
     /// A directory that the node fills.
     Files(Files),
     /// Something of the machine.
@@ -53,6 +55,25 @@ pub(crate) fn is_read_only(pod: &Pod, name: &str) -> bool {
             || volume.downward_api.is_some()
             || claim.is_some_and(|claim| claim.read_only == Some(true))
     })
+}
+
+/// So much a volume in memory may hold: no more than the node has, than its pod may use, and than it
+/// says itself.
+pub(crate) fn memory_bytes(pod: &Pod, volume: &Volume, node: i64) -> i64 {
+    let bytes = |quantity: &k8s_openapi::apimachinery::pkg::api::resource::Quantity| {
+        Quantity::parse(&quantity.0).ok().map(|quantity| quantity.value())
+    };
+    let limit = |resources: Option<&ResourceRequirements>| {
+        bytes(resources?.limits.as_ref()?.get(MEMORY)?).filter(|limit| *limit > 0)
+    };
+    let spec = pod.spec.as_ref();
+    let of_pod = limit(spec.and_then(|spec| spec.resources.as_ref()));
+    let of_each = spec.map(|spec| spec.containers.iter().map(|it| limit(it.resources.as_ref())));
+    // A container without a limit may use what there is.
+    let of_all = of_each.and_then(Iterator::sum::<Option<i64>>);
+    let own = volume.empty_dir.as_ref().and_then(|empty| bytes(empty.size_limit.as_ref()?));
+    let limits = [of_pod.or(of_all), own];
+    limits.into_iter().flatten().filter(|limit| *limit > 0).fold(node, i64::min)
 }
 
 /// # Errors
@@ -110,8 +131,8 @@ pub(crate) fn content(
     sources: &Sources,
     tokens: &BTreeMap<String, String>,
 ) -> Result<Contents, ContentError> {
-    if volume.empty_dir.is_some() {
-        return Ok(Contents::Empty);
+    if let Some(empty) = &volume.empty_dir {
+        return Ok(Contents::Empty { medium: empty.medium.clone().unwrap_or_default() });
     }
     if volume.ephemeral.is_some() {
         // As the controller calls the claim that it makes for it.

@@ -3,13 +3,52 @@
 //! Below a mount are files of somebody else, which must not go with a pod: nothing is removed before
 //! all mounts in it are gone.
 
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::mount::UnmountFlags;
+use rustix::mount::{MountFlags, UnmountFlags};
+
+/// Has a directory be in memory, if it is new: where there is something, containers know it.
+///
+/// # Errors
+/// If the agent may not mount, or the disk refuses.
+pub(crate) fn keep_in_memory(directory: &Path, bytes_max: i64, mode: &str) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    let path = directory.canonicalize()?;
+    let is_mounted = mounts(&fs::read_to_string("/proc/self/mountinfo")?).contains(&path);
+    if is_mounted || fs::read_dir(&path)?.next().is_some() {
+        return Ok(());
+    }
+    // What is in memory should not come to a disk after all, where the kernel can see to that.
+    let options = format!("size={bytes_max},{mode}");
+    let mount = |options: String| {
+        let options = CString::new(options).map_err(io::Error::other)?;
+        let flags = MountFlags::empty();
+        Ok(rustix::mount::mount("tmpfs", &path, "tmpfs", flags, options.as_c_str())?)
+    };
+    mount(format!("{options},noswap")).or_else(|_| mount(options))
+}
+
+/// The same, for a directory in which everybody may write, and which belongs to this group.
+///
+/// # Errors
+/// The same.
+pub(crate) fn make_in_memory(
+    directory: &Path,
+    group: Option<u32>,
+    bytes_max: i64,
+) -> io::Result<()> {
+    let mode = match group {
+        // New files belong to the group too.
+        Some(group) => format!("mode=2777,gid={group}"),
+        None => "mode=777".to_owned(),
+    };
+    keep_in_memory(directory, bytes_max, &mode)
+        .map_err(|error| io::Error::new(error.kind(), format!("tmpfs cannot be mounted: {error}")))
+}
 
 /// Undoes all mounts at a path and below.
 ///

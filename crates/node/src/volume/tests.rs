@@ -36,7 +36,8 @@ fn check(volume: &str, expected: &str) {
 
 #[test]
 fn a_volume_holds_what_it_is_made_of() {
-    check("emptyDir: {}", "Empty");
+    check("emptyDir: {}", "Empty { medium: \"\" }");
+    check("emptyDir: {medium: Memory}", "Empty { medium: \"Memory\" }");
     check(
         "hostPath: {path: /x, type: DirectoryOrCreate}",
         "Host { path: \"/x\", type_: \"DirectoryOrCreate\" }",
@@ -198,35 +199,39 @@ fn a_part_of_a_volume_is_made_and_is_never_outside() {
     super::read(&volume, "out/x").expect_err("it leads outside");
 }
 
-/// What a sibling does while a container is made (CVE-2017-1002101): the directory that was looked
-/// at is replaced by a link that leads out of the volume.
-#[test]
-fn a_part_stays_what_it_was_when_a_link_takes_its_name() {
+/// Runs a test again where it may mount; in there it is `true`. Says so if that is not to be had.
+fn may_mount(name: &str) -> bool {
     let in_namespace = "KUBEWRIGHT_TEST_MOUNTS";
     if std::env::var_os(in_namespace).is_some() {
-        return swap_a_part();
+        return true;
     }
-    let name = "volume::tests::a_part_stays_what_it_was_when_a_link_takes_its_name";
     let output = std::process::Command::new("unshare")
         .args(["--user", "--map-root-user", "--mount"])
         .arg(std::env::current_exe().expect("this program"))
-        .args([name, "--exact", "--nocapture"])
+        .args([&format!("volume::tests::{name}"), "--exact", "--nocapture"])
         .env(in_namespace, "1")
         .output();
     let told = match &output {
         Ok(output) if output.status.success() => {
             let told = String::from_utf8_lossy(&output.stdout);
             assert!(told.contains("1 passed"), "{told}");
-            return;
+            return false;
         }
         Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
         Err(error) => format!("unshare: {error}"),
     };
     assert!(told.starts_with("unshare: "), "{told}");
     eprintln!("skipped: there is no mount namespace to be had: {told}");
+    false
 }
 
-fn swap_a_part() {
+/// What a sibling does while a container is made (CVE-2017-1002101): the directory that was looked
+/// at is replaced by a link that leads out of the volume.
+#[test]
+fn a_part_stays_what_it_was_when_a_link_takes_its_name() {
+    if !may_mount("a_part_stays_what_it_was_when_a_link_takes_its_name") {
+        return;
+    }
     let directory = tempfile::tempdir().expect("a directory");
     let at = |name: &str| directory.path().join(name);
     make(&at("v"), None).expect("it is made");
@@ -452,4 +457,51 @@ fn a_token_is_for_whom_the_pod_runs_as() {
     check(&format!("securityContext: {{runAsUser: 7}}, {one}"), (0o600, Some(7)));
     let init = "initContainers: [{name: i, securityContext: {runAsUser: 1}}]";
     check(&format!("securityContext: {{runAsUser: 7}}, {init}, {one}"), (0o644, None));
+}
+
+#[test]
+fn a_volume_in_memory_is_there_once_and_goes_with_its_pod() {
+    if !may_mount("a_volume_in_memory_is_there_once_and_goes_with_its_pod") {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let (pod, place) = (directory.path().join("pod"), directory.path().join("pod/volumes/v"));
+    let group = Some(rustix::process::getegid().as_raw());
+    make_in_memory(&place, group, 65536).expect("it is mounted");
+    let found = rustix::fs::statfs(&place).expect("it is there");
+    // As the kernel numbers tmpfs.
+    assert_eq!(found.f_type, 0x0102_1994);
+    assert_eq!(found.f_blocks * u64::try_from(found.f_bsize).expect("a size"), 65536);
+    assert_eq!(fs::metadata(&place).expect("it is there").mode() & 0o7777, 0o2777);
+    // The next agent finds what is there.
+    fs::write(place.join("file"), "kept").expect("it is writable");
+    make_in_memory(&place, group, 65536).expect("it is there");
+    assert_eq!(fs::read_to_string(place.join("file")).expect("it is there"), "kept");
+    remove(&pod).expect("it is removed");
+    assert!(!pod.exists());
+    // Containers know a directory that has something in it.
+    fs::create_dir_all(place.join("before")).expect("a directory");
+    keep_in_memory(&place, 65536, "mode=755").expect("it is left alone");
+    assert!(place.join("before").exists());
+}
+
+#[test]
+fn a_volume_in_memory_holds_no_more_than_anybody_allows() {
+    let check = |containers: &str, empty: &str, expected: i64| {
+        let pod: Pod = read(&format!("{{metadata: {{name: p}}, spec: {{{containers}}}}}"));
+        let volume: Volume = read(&format!("{{name: v, {empty}}}"));
+        assert_eq!(memory_bytes(&pod, &volume, 1 << 30), expected, "{containers} {empty}");
+    };
+    let small = "emptyDir: {medium: Memory, sizeLimit: 1Mi}";
+    check("containers: [{name: a}]", "emptyDir: {medium: Memory}", 1 << 30);
+    check("containers: [{name: a}]", small, 1 << 20);
+    check("containers: [{name: a}]", "emptyDir: {sizeLimit: 4Gi}", 1 << 30);
+    let limited = "{name: a, resources: {limits: {memory: 64Ki}}}";
+    check(&format!("containers: [{limited}]"), small, 64 << 10);
+    check(&format!("containers: [{limited}, {{name: b}}]"), small, 1 << 20);
+    check(
+        &format!("resources: {{limits: {{memory: 128Ki}}}}, containers: [{limited}]"),
+        "secret: {secretName: s}",
+        128 << 10,
+    );
 }
