@@ -27,6 +27,7 @@
 mod admission;
 mod conversion;
 mod denied;
+mod former;
 mod install;
 mod metrics;
 mod patch;
@@ -67,7 +68,8 @@ use self::conversion::Conversions;
 pub use self::admission::{Change, Defaulter, Handler, Object, Validator};
 pub use self::conversion::{Conversion, ConversionError, Hub, Spoke};
 pub use self::denied::{Cause, Denied};
-pub use self::install::{InstallError, install};
+pub use self::former::is_loopback;
+pub use self::install::{InstallError, Installation, install};
 pub use self::metrics::Metrics;
 pub use self::patch::Operation as PatchOperation;
 pub use self::registration::{

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::Which;
 use super::cargo::{build, rendering};
-use super::objects::{self, Outcome};
+use super::objects::{self, DEFINITION, Outcome};
 use crate::cluster::Output;
 use crate::up::runtime;
 
@@ -75,7 +75,25 @@ pub(crate) fn install(args: &InstallArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
-    args.site.delete(&only_definitions())
+    let site = &args.site;
+    let (definitions, others): (Vec<Value>, _) = site
+        .objects(&["--only".to_owned(), "crds,webhooks".to_owned()])?
+        .into_iter()
+        .partition(|object| object["kind"] == DEFINITION);
+    runtime()?.block_on(async {
+        let client = connect(site.kubeconfig.as_deref()).await?;
+        // First, since these may have a say when objects are deleted. Those of a deployed operator
+        // are `undeploy`'s.
+        for object in others.iter().filter(|it| objects::is_configuration(it)) {
+            if objects::delete_left_behind(&client, object).await? {
+                site.tell(object, Outcome::Deleted);
+            }
+        }
+        for object in definitions.iter().rev() {
+            site.tell(object, objects::delete(&client, object).await?);
+        }
+        Ok(ExitCode::SUCCESS)
+    })
 }
 
 pub(crate) fn deploy(args: &DeployArgs) -> Result<ExitCode> {

@@ -12,12 +12,13 @@ use kube::core::{GroupVersionKind, TypeMeta};
 use kube::discovery::{self, Scope};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, Error};
+use kubewright::webhook::is_loopback;
 use kubewright_apimachinery::yaml;
 use serde_json::Value;
 
 /// Who applies them.
 const MANAGER: &str = "kubewright";
-const DEFINITION: &str = "CustomResourceDefinition";
+pub(crate) const DEFINITION: &str = "CustomResourceDefinition";
 /// Far longer than a server takes that will serve it at all.
 const SERVED_MAX: Duration = Duration::from_secs(60);
 /// Whoever waits longer is told what for.
@@ -125,6 +126,28 @@ pub(crate) async fn delete(client: &Client, object: &Value) -> Result<Outcome> {
         Err(Error::Api(status)) if status.is_not_found() => Ok(Outcome::Absent),
         Err(error) => Err(error).with_context(|| format!("delete {}", title(object))),
     }
+}
+
+/// Whether a server knows webhooks by an object.
+pub(crate) fn is_configuration(object: &Value) -> bool {
+    let kind = object["kind"].as_str().unwrap_or_default();
+    matches!(kind, "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration")
+}
+
+/// Deletes a configuration all of whose webhooks are on somebody's machine: that of an operator that
+/// was killed before it could take it back. Whether it was one.
+pub(crate) async fn delete_left_behind(client: &Client, object: &Value) -> Result<bool> {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let Some(api) = api(client, object).await? else { return Ok(false) };
+    let there = api.get_opt(name).await.with_context(|| format!("read {}", title(object)))?;
+    let is_left_behind = there.is_some_and(|it| leads_to_loopback(&it.data));
+    Ok(is_left_behind && delete(client, object).await? == Outcome::Deleted)
+}
+
+fn leads_to_loopback(configuration: &Value) -> bool {
+    let mut webhooks = configuration["webhooks"].as_array().into_iter().flatten().peekable();
+    let is_there = webhooks.peek().is_some();
+    is_there && webhooks.all(|it| it["clientConfig"]["url"].as_str().is_some_and(is_loopback))
 }
 
 /// Where objects like this one are; none if the cluster knows no such kind.

@@ -5,7 +5,8 @@
 //! is has an answer though the cluster gives none. Then come webhooks, caches, and what every
 //! replica runs. Caches fill before anybody leads, and stay warm when the lead is lost. At the end
 //! all go in the other order, the controllers first; what has not ended after the time that
-//! settings give is given up.
+//! settings give is given up. Only what the cluster was told of this process, that its webhooks are
+//! here, is taken back however the rest ends: it would have every write refused.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -39,8 +40,11 @@ use crate::serve::{Access, Bind, BindError, Check, Listener, Process};
 use crate::settings::{LeaderElection, Settings};
 use crate::shard::{Member, Ring};
 use crate::webhook::{
-    self, InstallError, LocalError, Place, Purpose, Registration, Server, Trust, Webhooks, install,
+    self, InstallError, Installation, LocalError, Purpose, Registration, Server, Webhooks,
 };
+
+/// How long the cluster may take to hear that webhooks of this process are to be called no more.
+const TAKING_BACK_MAX: Duration = Duration::from_secs(5);
 
 /// Where an operator is run, and how.
 pub struct Host {
@@ -176,10 +180,21 @@ impl Operator {
             let (probes, stop) = (servers.probes.clone(), servers.stop.clone());
             servers.tasks.spawn(probes.run(listener, stop));
         }
-        if let Some(untold) = untold {
-            match shutdown.run_until_cancelled(untold.tell(&mut servers)).await {
-                Some(told) => told?,
-                None => return Ok(()),
+        let mut telling = JoinSet::new();
+        let stop_telling = CancellationToken::new();
+        if let Some(mut untold) = untold {
+            match shutdown.run_until_cancelled(untold.tell()).await {
+                Some(Ok(is_told)) => {
+                    telling.spawn(untold.run(is_told, stop_telling.clone()));
+                }
+                Some(Err(error)) => {
+                    untold.take_back().await;
+                    return Err(error.into());
+                }
+                None => {
+                    untold.take_back().await;
+                    return Ok(());
+                }
             }
         }
 
@@ -211,10 +226,15 @@ impl Operator {
             // Caches and events end when nobody has a handle on them.
             drop((warm, around));
             while tasks.join_next().await.is_some() {}
+            // Until nobody is led here any more, there is an answer.
+            stop_telling.cancel();
+            while telling.join_next().await.is_some() {}
             servers.stop.cancel();
             while servers.tasks.join_next().await.is_some() {}
         };
         ended_in_time(serving, &ending, graceful_shutdown).await;
+        stop_telling.cancel();
+        while telling.join_next().await.is_some() {}
         Ok(())
     }
 }
@@ -328,35 +348,34 @@ impl Candidate {
     }
 }
 
-/// Webhooks of which the cluster is still to be told.
+/// Webhooks of which the cluster is told for as long as this process is there.
 struct Untold {
-    client: Client,
-    name: String,
-    webhooks: Arc<Webhooks>,
-    place: Place,
-    trust: Trust,
-    /// What it lacks.
+    installation: Installation,
+    /// What the cluster lacks.
     lacking: watch::Sender<Option<String>>,
 }
 
 impl Untold {
-    /// Tells the cluster. One that lacks a definition whose objects are converted is told again when
-    /// it may have it: that may come later than its operator.
-    async fn tell(self, servers: &mut Servers) -> Result<(), ServeError> {
+    /// Tells the cluster. Whether it knows: one that lacks a definition whose objects are converted
+    /// is told again when it may have it, which may be later than its operator.
+    async fn tell(&mut self) -> Result<bool, InstallError> {
         match self.install().await {
-            Ok(()) => Ok(()),
-            Err(error) if error.is_missing() => {
-                let stop = servers.stop.clone();
-                servers.tasks.spawn(async move {
-                    stop.run_until_cancelled(self.tell_later()).await;
-                });
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
+            Ok(()) => Ok(true),
+            Err(error) if error.is_missing() => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
-    async fn tell_later(&self) {
+    /// Tells the cluster if it does not know yet, and at `stop` takes it back.
+    async fn run(mut self, is_told: bool, stop: CancellationToken) {
+        if !is_told {
+            stop.run_until_cancelled(self.tell_later()).await;
+        }
+        stop.cancelled().await;
+        self.take_back().await;
+    }
+
+    async fn tell_later(&mut self) {
         let mut backoff = Backoff::default();
         loop {
             backoff.wait().await;
@@ -366,15 +385,27 @@ impl Untold {
         }
     }
 
-    async fn install(&self) -> Result<(), InstallError> {
-        let Untold { client, name, webhooks, place, trust, lacking } = self;
-        let told = install(client, name, webhooks.registrations(), place, trust).await;
-        lacking.send_replace(told.as_ref().err().map(|error| {
+    async fn install(&mut self) -> Result<(), InstallError> {
+        let told = self.installation.install().await;
+        self.lacking.send_replace(told.as_ref().err().map(|error| {
             let why = chain(error);
             warn!(error = why, "the cluster does not know where webhooks are");
             why
         }));
         told
+    }
+
+    async fn take_back(&mut self) {
+        let taken_back = self.installation.take_back();
+        let why = match tokio::time::timeout(TAKING_BACK_MAX, taken_back).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => chain(&error),
+            Err(_) => "the cluster does not answer".to_owned(),
+        };
+        warn!(
+            error = why,
+            "the cluster still calls webhooks of this process: delete its webhook configurations"
+        );
     }
 }
 
@@ -399,8 +430,9 @@ impl Servers {
             self.probes.readiness.add("webhooks-installed", installed);
             self.probes.readiness.add("webhooks", server.check());
             self.tasks.spawn(server.run(self.stop.clone()));
-            let (client, name) = (client.clone(), name.to_owned());
-            return Ok(Some(Untold { client, name, webhooks, place, trust, lacking }));
+            let told = webhooks.registrations();
+            let installation = Installation::new(client, name, told, place, trust);
+            return Ok(Some(Untold { installation, lacking }));
         }
         if surrounding == Surrounding::Afar {
             warn!("webhooks are served, but the cluster cannot call this machine by itself");

@@ -12,7 +12,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, CustomResource, CustomResourceExt as _, ResourceExt as _};
 use kubewright::certificate::{self, Kept, Wanted};
-use kubewright::operator::{Host, Surrounding};
+use kubewright::operator::{Host, ServeError, Surrounding};
 use kubewright::serve::Bind;
 use kubewright::settings::Settings;
 use kubewright::webhook::{
@@ -279,60 +279,76 @@ async fn a_custom_resource_is_read_and_written_in_both_its_versions() {
     cluster.shutdown().await;
 }
 
+/// An operator that runs beside a cluster, as on a developer's machine.
+struct Beside {
+    shutdown: CancellationToken,
+    tasks: JoinSet<Result<(), ServeError>>,
+}
+
+impl Beside {
+    fn start(cluster: &Cluster, operator: Operator) -> Self {
+        let mut settings = Settings::default();
+        settings.metrics.bind = Bind::Nowhere;
+        settings.probes = Bind::Nowhere;
+        let host = Host {
+            client: cluster.client(),
+            clock: cluster.clock(),
+            settings,
+            namespace: "default".to_owned(),
+            surrounding: Surrounding::Beside,
+            registry: Registry::default(),
+        };
+        let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
+        tasks.spawn(operator.serve(host, shutdown.clone()));
+        Beside { shutdown, tasks }
+    }
+
+    fn runs(&mut self) -> bool {
+        self.tasks.try_join_next().is_none()
+    }
+
+    async fn end(mut self) {
+        self.shutdown.cancel();
+        let ended = self.tasks.join_next().await.expect("it ends").expect("it does not panic");
+        ended.expect("it could be run");
+    }
+}
+
+fn is_converted(definition: Option<&CustomResourceDefinition>) -> bool {
+    let conversion = definition.and_then(|it| it.spec.conversion.as_ref());
+    let webhook = conversion.and_then(|it| it.webhook.as_ref()?.client_config.as_ref());
+    webhook.is_some_and(|config| config.url.is_some())
+}
+
 /// A program that was started before its definition ended at once.
 #[tokio::test]
 async fn an_operator_waits_for_the_definition_whose_objects_it_converts() {
     let cluster = Cluster::start().await;
     let conversion = Conversion::hub::<Pet>().spoke::<alpha::Pet>();
     let operator = Operator::new("zoo").converting(conversion).without_leader();
-    let mut settings = Settings::default();
-    settings.metrics.bind = Bind::Nowhere;
-    settings.probes = Bind::Nowhere;
-    let host = Host {
-        client: cluster.client(),
-        clock: cluster.clock(),
-        settings,
-        namespace: "default".to_owned(),
-        surrounding: Surrounding::Beside,
-        registry: Registry::default(),
-    };
-    let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
-    tasks.spawn(operator.serve(host, shutdown.clone()));
-    tokio::time::sleep(Duration::from_millis(200)).await;
-    assert!(tasks.try_join_next().is_none(), "it waits");
+    let mut running = Beside::start(&cluster, operator);
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    assert!(running.runs(), "it waits");
     define(&cluster.client()).await;
-    let is_converted = |it: Option<&CustomResourceDefinition>| {
-        let conversion = it.and_then(|it| it.spec.conversion.as_ref());
-        conversion.is_some_and(|conversion| conversion.strategy == "Webhook")
-    };
     cluster.eventually(None, "pets.zoo.example.com", is_converted).await;
-    shutdown.cancel();
-    let ended = tasks.join_next().await.expect("it ends").expect("it does not panic");
-    ended.expect("it could be run");
+    running.end().await;
     cluster.shutdown().await;
 }
 
+/// Says no to what is called `bad`.
+fn judge() -> Webhook {
+    Webhook::validating(|change: Change<'_, ConfigMap>, _: &Review| match change {
+        Change::Create(map) if map.name_any() == "bad" => Err(Denied::new("no")),
+        _ => Ok(Default::default()),
+    })
+}
+
+/// Its configuration stayed behind, and whatever it would have judged was refused from then on.
 #[tokio::test]
 async fn an_operator_of_webhooks_alone_serves_until_it_is_stopped() {
     let cluster = Cluster::start().await;
-    let judge = |change: Change<'_, ConfigMap>, _: &Review| match change {
-        Change::Create(map) if map.name_any() == "bad" => Err(Denied::new("no")),
-        _ => Ok(Default::default()),
-    };
-    let operator = Operator::new("judge").webhook(Webhook::validating(judge)).without_leader();
-    let mut settings = Settings::default();
-    settings.metrics.bind = Bind::Nowhere;
-    settings.probes = Bind::Nowhere;
-    let host = Host {
-        client: cluster.client(),
-        clock: cluster.clock(),
-        settings,
-        namespace: "default".to_owned(),
-        surrounding: Surrounding::Beside,
-        registry: Registry::default(),
-    };
-    let (shutdown, mut tasks) = (CancellationToken::new(), JoinSet::new());
-    tasks.spawn(operator.serve(host, shutdown.clone()));
+    let operator = Operator::new("judge").webhook(judge()).without_leader();
+    let mut running = Beside::start(&cluster, operator);
     let webhooks = "judge-validating-webhook-configuration";
     let is_there = |it: Option<&ValidatingWebhookConfiguration>| it.is_some();
     cluster.eventually(None, webhooks, is_there).await;
@@ -341,10 +357,75 @@ async fn an_operator_of_webhooks_alone_serves_until_it_is_stopped() {
         let refused = maps.create(&PostParams::default(), &config_map("bad", &[])).await;
         assert_eq!(refusal(refused).0, 403);
     }
-    assert!(tasks.try_join_next().is_none(), "it has nothing else to do, and stays");
-    shutdown.cancel();
-    let ended = tasks.join_next().await.expect("it ends").expect("it does not panic");
-    ended.expect("it could be run");
+    assert!(running.runs(), "it has nothing else to do, and stays");
+    running.end().await;
+    let configurations: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client());
+    assert!(configurations.get_opt(webhooks).await.expect("it can be asked").is_none());
+    let made = maps.create(&PostParams::default(), &config_map("bad", &[])).await;
+    made.expect("nobody is asked any more");
+    cluster.shutdown().await;
+}
+
+/// The operator is in the cluster already when its author runs it on their machine.
+#[tokio::test]
+async fn what_was_there_before_an_operator_is_there_after_it() {
+    let cluster = Cluster::start().await;
+    let client = cluster.client();
+    define(&client).await;
+    let deployed = json!({"service": {"namespace": "zoo-system", "name": "zoo", "port": 443}});
+    let (name, definition) = ("zoo-validating-webhook-configuration", "pets.zoo.example.com");
+    let configuration = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": name},
+        "webhooks": [{
+            "name": "validate.configmaps.v1.core", "clientConfig": deployed,
+            "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Ignore",
+        }],
+    });
+    cluster.apply(&configuration).await;
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let conversion = json!({
+        "strategy": "Webhook",
+        "webhook": {"clientConfig": deployed, "conversionReviewVersions": ["v1"]},
+    });
+    let patch = Patch::Merge(json!({"spec": {"conversion": conversion}}));
+    definitions.patch(definition, &PatchParams::default(), &patch).await.expect("converted there");
+    let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+    let before = configurations.get(name).await.expect("there").webhooks;
+
+    let operator = || {
+        let conversion = Conversion::hub::<Pet>().spoke::<alpha::Pet>();
+        Operator::new("zoo").converting(conversion).webhook(judge()).without_leader()
+    };
+    let is_called_here = |it: Option<&ValidatingWebhookConfiguration>| {
+        let mut webhooks = it.and_then(|it| it.webhooks.as_ref()).into_iter().flatten();
+        webhooks.any(|it| it.client_config.url.is_some())
+    };
+    let running = Beside::start(&cluster, operator());
+    cluster.eventually(None, name, is_called_here).await;
+    cluster.eventually(None, definition, is_converted).await;
+    running.end().await;
+    assert_eq!(configurations.get(name).await.expect("there").webhooks, before);
+    let read = definitions.get(definition).await.expect("there").spec.conversion;
+    assert_eq!(serde_json::to_value(read).expect("JSON"), conversion);
+
+    // Somebody deploys it while it runs.
+    let running = Beside::start(&cluster, operator());
+    cluster.eventually(None, name, is_called_here).await;
+    let mut anew = configuration.clone();
+    anew["webhooks"][0]["clientConfig"] = json!({"url": null, "service": {
+        "namespace": "elsewhere", "name": "zoo",
+    }});
+    cluster.apply(&anew).await;
+    let none = json!({"strategy": "None", "webhook": null});
+    let patch = Patch::Merge(json!({"spec": {"conversion": none}}));
+    definitions.patch(definition, &PatchParams::default(), &patch).await.expect("converted");
+    let theirs = configurations.get(name).await.expect("there").webhooks;
+    running.end().await;
+    assert_eq!(configurations.get(name).await.expect("there").webhooks, theirs);
+    let read = definitions.get(definition).await.expect("there").spec.conversion;
+    assert_eq!(read.expect("it says").strategy, "None");
     cluster.shutdown().await;
 }
 

@@ -7,7 +7,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 
-use super::{Background, Workshop};
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use kube::Client;
+use kube::api::{Api, PostParams};
+use kubewright::connect;
+use serde_json::{Value, json};
+
+use super::{Background, Workshop, succeed};
 
 /// A kubeconfig of a cluster that nobody asks for anything: an operator without kinds has none to
 /// bring there.
@@ -32,7 +38,7 @@ impl Stage {
         let shop = Workshop::new(name);
         shop.run(&["init", name, "--domain", "my.domain"]);
         let program = shop.folder.join("operator");
-        let manifests = "[ \"$1\" = manifests ] && exit 0";
+        let manifests = "[ \"$1\" = manifests ] && { cat $NOTES/manifests 2>/dev/null; exit 0; }";
         script(&program, &format!("{manifests}\n{operator}"));
         let built = format!(r#"{{"target":{{"name":"{name}"}},"executable":{program:?}}}"#);
         let cargo = shop.folder.join("cargo");
@@ -46,6 +52,12 @@ impl Stage {
         let mut command = self.shop.command(env!("CARGO_BIN_EXE_kubewright"), args);
         command.env("CARGO", &self.cargo).env("NOTES", &self.shop.folder);
         command
+    }
+
+    /// What the operator renders from now on.
+    fn renders(&self, manifests: &[Value]) {
+        let documents: Vec<String> = manifests.iter().map(Value::to_string).collect();
+        fs::write(self.shop.folder.join("manifests"), documents.join("\n---\n")).expect("written");
     }
 
     /// What a script has noted; empty if it has not.
@@ -64,6 +76,41 @@ impl Stage {
 fn script(path: &Path, text: &str) {
     fs::write(path, format!("#!/bin/sh\n{text}\n")).expect("written");
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it can be run");
+}
+
+/// A cluster that does not outlive the test.
+struct Site<'a> {
+    stage: &'a Stage,
+    name: &'static str,
+    kubeconfig: PathBuf,
+}
+
+impl<'a> Site<'a> {
+    fn up(stage: &'a Stage, name: &'static str) -> Self {
+        stage.shop.run(&["up", "--detach", "--ephemeral", "--port", "0", "--name", name]);
+        Site { stage, name, kubeconfig: stage.shop.folder.join("kubeconfig") }
+    }
+
+    /// What a command prints about this cluster if it succeeds.
+    fn run(&self, args: &[&str]) -> String {
+        let at = ["--kubeconfig", self.kubeconfig.to_str().expect("a path")];
+        succeed(&mut self.stage.command(&[args, &at].concat()))
+    }
+
+    fn ask<T>(&self, work: impl AsyncFnOnce(Client) -> T) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let found = connect::find(Some(&self.kubeconfig), |_: &str| None).await;
+            let client = found.expect("a cluster").client(&connect::Options::default());
+            work(client.expect("a client")).await
+        })
+    }
+}
+
+impl Drop for Site<'_> {
+    fn drop(&mut self) {
+        self.stage.shop.output(env!("CARGO_BIN_EXE_kubewright"), &["down", self.name]);
+    }
 }
 
 struct Heard(Lines<BufReader<ChildStdout>>);
@@ -138,4 +185,44 @@ fn a_cluster_is_there_for_as_long_as_the_operator() {
     assert!(told.contains("cluster ready at https://127.0.0.1:"), "{told}");
     let kubeconfig = stage.noted("there");
     assert!(!Path::new(kubeconfig.trim()).exists(), "{kubeconfig:?} is left behind");
+}
+
+/// What an operator that was killed had told the cluster stayed, and every write was refused.
+#[test]
+fn whoever_uninstalls_a_project_removes_webhooks_of_their_machine() {
+    let stage = Stage::new("left", "");
+    let configuration = |name: &str, config: Value| {
+        json!({
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": name},
+            "webhooks": [{
+                "name": "validate.books.example.com", "clientConfig": config,
+                "admissionReviewVersions": ["v1"], "sideEffects": "None",
+                "rules": [{
+                    "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+                    "resources": ["configmaps"],
+                }],
+            }],
+        })
+    };
+    let service = || json!({"service": {"namespace": "left-system", "name": "left"}});
+    let [killed, deployed] = ["killed", "deployed"];
+    stage.renders(&[configuration(killed, service()), configuration(deployed, service())]);
+    let site = Site::up(&stage, "left");
+    site.ask(async |client| {
+        let api: Api<ValidatingWebhookConfiguration> = Api::all(client);
+        let here = json!({"url": "https://127.0.0.1:1/validate"});
+        for it in [configuration(killed, here), configuration(deployed, service())] {
+            let it = serde_json::from_value(it).expect("a configuration");
+            api.create(&PostParams::default(), &it).await.expect("created");
+        }
+    });
+    let told = site.run(&["uninstall"]);
+    assert_eq!(told, "deleted ValidatingWebhookConfiguration killed\n");
+    site.ask(async |client| {
+        let there: Api<ValidatingWebhookConfiguration> = Api::all(client);
+        assert!(there.get_opt(killed).await.expect("it can be asked").is_none());
+        there.get(deployed).await.expect("it is another's");
+    });
 }
