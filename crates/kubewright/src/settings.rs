@@ -19,6 +19,7 @@
 //! | `--metrics-cert-path` | `…` | `metricsCertPath` | made by itself |
 //! | `--health-probe-bind-address` | `…` | `healthProbeBindAddress` | `:8081` |
 //! | `--webhook-bind-address` | `…` | `webhookBindAddress` | `:9443` |
+//! | `--webhook-url-host` | `…` | `webhookUrlHost` | this machine, beside a cluster on it |
 //! | `--webhook-cert-path` | `…` | `webhookCertPath` | made by itself |
 //! | `--enable-http2` | `…` | `enableHttp2` | `false` |
 //! | `--protobuf` | `…` | `protobuf` | `false` |
@@ -134,7 +135,11 @@ pub struct Metrics {
 
 #[derive(Debug, Clone)]
 pub struct Webhooks {
-    pub bind: Bind,
+    /// If nothing was said: [`Server::BIND`](crate::webhook::Server::BIND) in a cluster, and beside
+    /// one wherever there is a place.
+    pub bind: Option<Bind>,
+    /// The host at which a cluster calls a process that is not in it.
+    pub url_host: Option<String>,
     /// A folder with `tls.crt` and `tls.key`.
     pub certificates: Option<PathBuf>,
 }
@@ -244,7 +249,8 @@ impl Settings {
             },
             probes: port(said.health_probe_bind_address, 8081),
             webhooks: Webhooks {
-                bind: port(said.webhook_bind_address, 9443),
+                bind: said.webhook_bind_address,
+                url_host: said.webhook_url_host,
                 certificates: said.webhook_cert_path,
             },
             http2: said.enable_http2.unwrap_or(false),

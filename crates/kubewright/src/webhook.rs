@@ -31,6 +31,7 @@ mod former;
 mod install;
 mod metrics;
 mod patch;
+mod reach;
 mod registration;
 mod review;
 mod server;
@@ -72,6 +73,7 @@ pub use self::former::is_loopback;
 pub use self::install::{InstallError, Installation, install};
 pub use self::metrics::Metrics;
 pub use self::patch::Operation as PatchOperation;
+pub(crate) use self::reach::{Reach, ask};
 pub use self::registration::{
     Configurations, FailurePolicy, INJECT_CA_FROM, MatchPolicy, Place, Purpose, Registration,
     Reinvocation, SideEffects, Trust,
@@ -106,6 +108,8 @@ pub struct Webhooks {
     read: Vec<Box<Follow>>,
     informers: Option<Arc<Informers>>,
     unlisted: Arc<[Box<Unlisted>]>,
+    /// What says that a server can call all of these.
+    reach: Option<Webhook>,
 }
 
 /// Begins to look at a kind.
@@ -252,6 +256,11 @@ impl Webhooks {
         })
     }
 
+    /// Answers whoever [asks](ask) whether webhooks are reached.
+    pub(crate) fn reached(self) -> Self {
+        Webhooks { reach: Some(reach::webhook()), ..self }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.admission.is_empty() && self.conversions.is_empty()
     }
@@ -268,6 +277,9 @@ impl Webhooks {
     {
         let (parts, body) = request.into_parts();
         let path = parts.uri.path();
+        if let Some(webhook) = self.reach.as_ref().filter(|it| it.registration.path == path) {
+            return self.review(webhook, &parts.headers, body, metrics).await;
+        }
         let webhook = self.admission.get(path);
         let is_conversion = path == CONVERT_PATH && !self.conversions.is_empty();
         if webhook.is_none() && !is_conversion {

@@ -65,6 +65,15 @@ impl Wanted {
         }
     }
 
+    /// Certificates for a process that is called at a host, or on its own machine.
+    pub fn for_host(host: &str) -> Self {
+        let mut wanted = Wanted::for_localhost();
+        if !wanted.names.iter().any(|it| it == host) {
+            wanted.names.push(host.to_owned());
+        }
+        wanted
+    }
+
     /// Certificates for a process that is called on its own machine.
     pub fn for_localhost() -> Self {
         Wanted {

@@ -40,7 +40,8 @@ use crate::serve::{Access, Bind, BindError, Check, Listener, Process};
 use crate::settings::{LeaderElection, Settings};
 use crate::shard::{Member, Ring};
 use crate::webhook::{
-    self, InstallError, Installation, LocalError, Purpose, Registration, Server, Webhooks,
+    self, InstallError, Installation, LocalError, Place, Purpose, Reach, Registration, Server,
+    Trust, Webhooks,
 };
 
 /// How long the cluster may take to hear that webhooks of this process are to be called no more.
@@ -63,9 +64,10 @@ pub struct Host {
 pub enum Surrounding {
     /// It runs in a pod of the cluster: webhooks are called at its Service.
     Pod,
-    /// The cluster is on the same machine: its server calls this process, and is told where.
+    /// The cluster seems to be on the same machine: its server calls this process, and is told
+    /// where.
     Beside,
-    /// Nobody there can call it.
+    /// Nobody there can call it, unless settings say at which host.
     Afar,
 }
 
@@ -78,6 +80,16 @@ pub enum ServeError {
     Local(#[from] LocalError),
     #[error("tell the cluster where webhooks are")]
     Install(#[from] InstallError),
+    /// It was not told of them.
+    #[error(
+        "have the cluster call webhooks at {url} (--webhook-url-host says at which host it reaches \
+         this machine; --webhook-bind-address=0 does without them): {why}"
+    )]
+    Unreached {
+        url: String,
+        /// In the server's words.
+        why: String,
+    },
     #[error(transparent)]
     Terms(#[from] BadTerms),
     #[error("make a certificate for metrics")]
@@ -125,7 +137,7 @@ impl Operator {
         let mut servers = Servers { tasks: JoinSet::new(), stop: CancellationToken::new(), probes };
         let parts: Arc<[Box<dyn Part>]> = parts.into();
         let certificates = Arc::new(certificate::Metrics::new(&mut registry));
-        let is_called = !webhooks.is_empty() && settings.webhooks.bind != Bind::Nowhere;
+        let is_called = !webhooks.is_empty() && settings.webhooks.bind != Some(Bind::Nowhere);
         let called = is_called.then(|| Arc::new(webhook::Metrics::new(&mut registry)));
         let mut paths: Vec<_> = webhooks.registrations().map(|it| it.path.clone()).collect();
         paths.dedup();
@@ -183,6 +195,7 @@ impl Operator {
         let mut telling = JoinSet::new();
         let stop_telling = CancellationToken::new();
         if let Some(mut untold) = untold {
+            untold.ask(&shutdown).await?;
             match shutdown.run_until_cancelled(untold.tell()).await {
                 Some(Ok(is_told)) => {
                     telling.spawn(untold.run(is_told, stop_telling.clone()));
@@ -350,12 +363,25 @@ impl Candidate {
 
 /// Webhooks of which the cluster is told for as long as this process is there.
 struct Untold {
+    client: Client,
+    name: String,
+    place: Place,
+    trust: Trust,
     installation: Installation,
     /// What the cluster lacks.
     lacking: watch::Sender<Option<String>>,
 }
 
 impl Untold {
+    /// Whether the cluster could call webhooks here, as far as that can be found out.
+    async fn ask(&self, shutdown: &CancellationToken) -> Result<(), ServeError> {
+        let Untold { client, name, place, trust, .. } = self;
+        match webhook::ask(client, name, place, trust, shutdown).await {
+            Reach::Reached | Reach::Unknown => Ok(()),
+            Reach::Unreached(why) => Err(ServeError::Unreached { url: place.to_string(), why }),
+        }
+    }
+
     /// Tells the cluster. Whether it knows: one that lacks a definition whose objects are converted
     /// is told again when it may have it, which may be later than its operator.
     async fn tell(&mut self) -> Result<bool, InstallError> {
@@ -421,26 +447,38 @@ impl Servers {
         certificates: &Arc<certificate::Metrics>,
     ) -> Result<Option<Untold>, ServeError> {
         let Whose { name, home, client, clock } = whose;
-        let webhooks = Arc::new(webhooks.client(client.clone()));
-        if surrounding == Surrounding::Beside && settings.webhooks.certificates.is_none() {
-            let local = Server::local(Arc::clone(&webhooks), metrics, clock.now()).await?;
-            let (server, place, trust) = local;
+        let webhooks = Arc::new(webhooks.client(client.clone()).reached());
+        let (bind, host) = (&settings.webhooks.bind, settings.webhooks.url_host.as_deref());
+        let is_outside = match surrounding {
+            Surrounding::Pod => false,
+            Surrounding::Beside => true,
+            Surrounding::Afar => host.is_some(),
+        };
+        if is_outside && settings.webhooks.certificates.is_none() {
+            let (asked, now) = (Arc::clone(&webhooks), clock.now());
+            let called = Server::called_at(host, bind.as_ref(), asked, metrics, now).await?;
+            let (server, place, trust) = called;
             let lacking = watch::Sender::new(Some("it is being told".to_owned()));
             let installed = untroubled(lacking.subscribe(), Option::as_ref);
             self.probes.readiness.add("webhooks-installed", installed);
+            let server = server.http2(settings.http2);
             self.probes.readiness.add("webhooks", server.check());
             self.tasks.spawn(server.run(self.stop.clone()));
             let told = webhooks.registrations();
-            let installation = Installation::new(client, name, told, place, trust);
-            return Ok(Some(Untold { installation, lacking }));
+            let installation = Installation::new(client, name, told, place.clone(), trust.clone());
+            let (client, name) = (client.clone(), name.to_owned());
+            return Ok(Some(Untold { client, name, place, trust, installation, lacking }));
         }
         if surrounding == Surrounding::Afar {
-            warn!("webhooks are served, but the cluster cannot call this machine by itself");
+            warn!(
+                "webhooks are served, but the cluster cannot call this machine by itself: \
+                 --webhook-url-host says where it reaches it"
+            );
         }
         let current = Current::new();
         let (shown, stop) = (current.clone(), self.stop.clone());
-        let server =
-            Server::bind(&settings.webhooks.bind, Arc::clone(&webhooks), metrics, current.clone());
+        let bind = bind.as_ref().unwrap_or(&Server::BIND);
+        let server = Server::bind(bind, Arc::clone(&webhooks), metrics, current.clone());
         let server = server.await?.http2(settings.http2);
         match &settings.webhooks.certificates {
             Some(folder) => {

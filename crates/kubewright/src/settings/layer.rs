@@ -1,5 +1,6 @@
 //! What one source says of the settings: the flags, the variables, or the file.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -65,10 +66,14 @@ pub struct Layer {
     #[arg(long, value_name = "ADDRESS")]
     #[serde(deserialize_with = "text")]
     pub health_probe_bind_address: Option<Bind>,
-    /// Where to serve webhooks [default: :9443]
+    /// Where to serve webhooks, `0` for nowhere [default: :9443]
     #[arg(long, value_name = "ADDRESS")]
     #[serde(deserialize_with = "text")]
     pub webhook_bind_address: Option<Bind>,
+    /// At which host the cluster reaches this machine, if the operator is not in a pod of it
+    #[arg(long, value_name = "HOST", value_parser = host)]
+    #[serde(deserialize_with = "host_text")]
+    pub webhook_url_host: Option<String>,
     /// A folder with tls.crt and tls.key for webhooks [default: made by itself]
     #[arg(long, value_name = "DIR")]
     pub webhook_cert_path: Option<PathBuf>,
@@ -124,6 +129,7 @@ impl Layer {
             metrics_cert_path,
             health_probe_bind_address,
             webhook_bind_address,
+            webhook_url_host,
             webhook_cert_path,
             enable_http2,
             protobuf,
@@ -150,6 +156,22 @@ fn duration(text: &str) -> Result<Duration, String> {
 fn duration_text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(from)?;
     duration(&text).map(Some).map_err(D::Error::custom)
+}
+
+/// A name or an address, as a certificate has it.
+fn host(text: &str) -> Result<String, String> {
+    let bare = text.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(text);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+    let is_address = bare.parse::<IpAddr>().is_ok();
+    match is_address || !bare.is_empty() && bare.chars().all(is_name) {
+        true => Ok(bare.to_owned()),
+        false => Err(format!("{text:?} is no host such as 192.168.1.5 or laptop.example.com")),
+    }
+}
+
+fn host_text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let text = String::deserialize(from)?;
+    host(&text).map(Some).map_err(D::Error::custom)
 }
 
 fn text<'de, D: Deserializer<'de>, T: FromStr>(from: D) -> Result<Option<T>, D::Error> {

@@ -44,10 +44,10 @@ fn defaults_are_those_that_go_users_know() {
     assert_eq!(times.map(|time| time.as_secs()), [15, 10, 2]);
     assert_eq!(election.wanted, None);
     let Settings { metrics, probes, webhooks, .. } = &settings;
-    assert_eq!(
-        [&metrics.bind, probes, &webhooks.bind].map(ToString::to_string),
-        [":8443", ":8081", ":9443"]
-    );
+    assert_eq!([&metrics.bind, probes].map(ToString::to_string), [":8443", ":8081"]);
+    // Beside a cluster it is another.
+    assert_eq!(webhooks.bind, None);
+    assert_eq!(crate::webhook::Server::BIND.to_string(), ":9443");
     assert!(metrics.secure && !settings.http2 && settings.namespaces.is_empty());
     assert_eq!(settings.graceful_shutdown, None);
     assert_eq!(settings.cache_sync_timeout, Duration::from_secs(120));
@@ -81,6 +81,7 @@ metricsSecure: false
 metricsCertPath: /metrics
 healthProbeBindAddress: \"0\"
 webhookBindAddress: :9444
+webhookUrlHost: laptop.example.com
 webhookCertPath: /webhooks
 enableHttp2: true
 protobuf: true
@@ -105,7 +106,8 @@ otlpEndpoint: http://127.0.0.1:4317
     assert!(!settings.metrics.secure && settings.http2 && settings.protobuf);
     assert_eq!(settings.metrics.certificates, Some(PathBuf::from("/metrics")));
     assert_eq!(settings.probes, Bind::Nowhere);
-    assert_eq!(settings.webhooks.bind, Bind::Port(9444));
+    assert_eq!(settings.webhooks.bind, Some(Bind::Port(9444)));
+    assert_eq!(settings.webhooks.url_host.as_deref(), Some("laptop.example.com"));
     assert_eq!(settings.webhooks.certificates, Some(PathBuf::from("/webhooks")));
     assert_eq!(settings.graceful_shutdown, Some(Duration::from_secs(60)));
     assert_eq!(settings.cache_sync_timeout, Duration::from_secs(90));
@@ -120,6 +122,17 @@ fn flags_that_are_true_or_false_need_no_value() {
     assert_eq!(wanted(&[]), None);
     assert_eq!(wanted(&["--leader-elect"]), Some(true));
     assert_eq!(wanted(&["--leader-elect=false"]), Some(false));
+}
+
+#[test]
+fn a_host_is_a_name_or_an_address() {
+    let host = |flag: &str| {
+        let settings = load("", &[], &[flag]).expect("settings");
+        settings.webhooks.url_host.expect("a host")
+    };
+    assert_eq!(host("--webhook-url-host=host.docker.internal"), "host.docker.internal");
+    assert_eq!(host("--webhook-url-host=172.18.0.1"), "172.18.0.1");
+    assert_eq!(host("--webhook-url-host=[fe80::1]"), "fe80::1");
 }
 
 #[test]
@@ -160,6 +173,7 @@ fn a_value_that_does_not_fit_is_refused_with_its_place() {
         ("cacheSyncTimeout: soon\n", "\"soon\" is no duration such as 30s, 1m30s or 500ms"),
         ("metricsBindAddress: everywhere\n", "an address such as :8443"),
         ("leaderElect: maybe\n", "bool"),
+        ("webhookUrlHost: https://laptop\n", "no host such as 192.168.1.5"),
         ("logLevel: a\nlogLevel: b\n", "duplicate"),
     ] {
         let error = load(file, &[], &[]).expect_err("it is refused").to_string();

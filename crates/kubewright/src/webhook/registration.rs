@@ -317,6 +317,17 @@ impl Operation {
     }
 }
 
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Service { namespace, name, port } => {
+                write!(f, "{name}.{namespace}.svc:{port}")
+            }
+            Place::Url(base) => f.write_str(base),
+        }
+    }
+}
+
 impl fmt::Display for Purpose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,6 +1,6 @@
 //! Webhooks where the API server can reach them.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -62,13 +62,47 @@ impl Server {
         metrics: Arc<Metrics>,
         now: Timestamp,
     ) -> Result<(Self, Place, Trust), LocalError> {
-        let wanted = Wanted::for_localhost();
+        let bind = Bind::At((Ipv4Addr::LOCALHOST, 0).into());
+        Server::called_at(None, Some(&bind), webhooks, metrics, now).await
+    }
+
+    /// A server that is called at a `host` at which others reach this machine: where `bind` says, or
+    /// else wherever there is a place at that host, at all addresses if the host is a name. Without
+    /// a host it is called where it is.
+    ///
+    /// # Errors
+    /// If there is no place, or no certificate can be made.
+    pub async fn called_at(
+        host: Option<&str>,
+        bind: Option<&Bind>,
+        webhooks: Arc<Webhooks>,
+        metrics: Arc<Metrics>,
+        now: Timestamp,
+    ) -> Result<(Self, Place, Trust), LocalError> {
+        let address = |host: &str| host.parse::<IpAddr>().ok();
+        let bind = match (bind, host) {
+            (Some(bind), _) => bind.clone(),
+            (None, None | Some("localhost")) => Bind::At((Ipv4Addr::LOCALHOST, 0).into()),
+            (None, Some(host)) => match address(host) {
+                Some(address) => Bind::At((address, 0).into()),
+                None => Bind::Port(0),
+            },
+        };
+        let host = match (host, &bind) {
+            (Some(host), _) => host.to_owned(),
+            (None, Bind::At(at)) if !at.ip().is_unspecified() => at.ip().to_string(),
+            (None, _) => Ipv4Addr::LOCALHOST.to_string(),
+        };
+        let wanted = Wanted::for_host(&host);
         let kept = certificate::plan(&Kept::default(), &wanted, true, now)?;
         let certificate = Current::new();
         certificate.show(kept.serving.clone())?;
-        let bind = Bind::At((Ipv4Addr::LOCALHOST, 0).into());
         let server = Server::bind(&bind, webhooks, metrics, certificate).await?;
-        let place = Place::Url(format!("https://{}", server.address()));
+        let port = server.address().port();
+        let place = Place::Url(match address(&host) {
+            Some(address) => format!("https://{}", SocketAddr::new(address, port)),
+            None => format!("https://{host}:{port}"),
+        });
         Ok((server, place, Trust::Bundle(kept.bundle())))
     }
 

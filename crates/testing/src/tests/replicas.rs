@@ -159,7 +159,7 @@ impl Replica {
         settings.sharded = Some(site.kind.coordination == Coordination::Shards);
         settings.metrics.bind = Bind::Nowhere;
         settings.probes = Bind::Nowhere;
-        settings.webhooks.bind = Bind::Nowhere;
+        settings.webhooks.bind = Some(Bind::Nowhere);
         let host = Host {
             client,
             clock: site.cluster.clock(),

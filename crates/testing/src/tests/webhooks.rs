@@ -287,7 +287,16 @@ struct Beside {
 
 impl Beside {
     fn start(cluster: &Cluster, operator: Operator) -> Self {
+        Beside::start_with(cluster, operator, |_| ())
+    }
+
+    fn start_with(
+        cluster: &Cluster,
+        operator: Operator,
+        adapt: impl FnOnce(&mut Settings),
+    ) -> Self {
         let mut settings = Settings::default();
+        adapt(&mut settings);
         settings.metrics.bind = Bind::Nowhere;
         settings.probes = Bind::Nowhere;
         let host = Host {
@@ -307,10 +316,21 @@ impl Beside {
         self.tasks.try_join_next().is_none()
     }
 
-    async fn end(mut self) {
+    /// Waits for something that it is to do.
+    async fn does<T>(&mut self, something: impl Future<Output = T>) -> T {
+        tokio::select! {
+            done = something => done,
+            ended = self.tasks.join_next() => panic!("it ended: {ended:?}"),
+        }
+    }
+
+    async fn end(self) {
         self.shutdown.cancel();
-        let ended = self.tasks.join_next().await.expect("it ends").expect("it does not panic");
-        ended.expect("it could be run");
+        self.ended().await.expect("it could be run");
+    }
+
+    async fn ended(mut self) -> Result<(), ServeError> {
+        self.tasks.join_next().await.expect("it ends").expect("it does not panic")
     }
 }
 
@@ -351,7 +371,7 @@ async fn an_operator_of_webhooks_alone_serves_until_it_is_stopped() {
     let mut running = Beside::start(&cluster, operator);
     let webhooks = "judge-validating-webhook-configuration";
     let is_there = |it: Option<&ValidatingWebhookConfiguration>| it.is_some();
-    cluster.eventually(None, webhooks, is_there).await;
+    running.does(cluster.eventually(None, webhooks, is_there)).await;
     let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
     for _ in 0..3 {
         let refused = maps.create(&PostParams::default(), &config_map("bad", &[])).await;
@@ -402,8 +422,8 @@ async fn what_was_there_before_an_operator_is_there_after_it() {
         let mut webhooks = it.and_then(|it| it.webhooks.as_ref()).into_iter().flatten();
         webhooks.any(|it| it.client_config.url.is_some())
     };
-    let running = Beside::start(&cluster, operator());
-    cluster.eventually(None, name, is_called_here).await;
+    let mut running = Beside::start(&cluster, operator());
+    running.does(cluster.eventually(None, name, is_called_here)).await;
     cluster.eventually(None, definition, is_converted).await;
     running.end().await;
     assert_eq!(configurations.get(name).await.expect("there").webhooks, before);
@@ -411,8 +431,8 @@ async fn what_was_there_before_an_operator_is_there_after_it() {
     assert_eq!(serde_json::to_value(read).expect("JSON"), conversion);
 
     // Somebody deploys it while it runs.
-    let running = Beside::start(&cluster, operator());
-    cluster.eventually(None, name, is_called_here).await;
+    let mut running = Beside::start(&cluster, operator());
+    running.does(cluster.eventually(None, name, is_called_here)).await;
     let mut anew = configuration.clone();
     anew["webhooks"][0]["clientConfig"] = json!({"url": null, "service": {
         "namespace": "elsewhere", "name": "zoo",
@@ -551,5 +571,48 @@ async fn a_webhook_finds_in_the_cache_what_its_operator_reads() {
     };
     tokio::time::timeout(Duration::from_secs(60), allowed).await.expect("it is allowed");
     running.stop().await;
+    cluster.shutdown().await;
+}
+
+/// A cluster that seems to be on the same machine may be in a container there.
+#[tokio::test]
+async fn a_cluster_calls_webhooks_at_the_host_that_it_is_told() {
+    let cluster = Cluster::start().await;
+    let judged = || Operator::new("judge").webhook(judge()).without_leader();
+    let name = "judge-validating-webhook-configuration";
+    let at = Bind::At(([127, 0, 0, 1], 0).into());
+    for (host, bind, expected) in [
+        ("localhost", None, "https://localhost:"),
+        ("localhost", Some(at.clone()), "https://localhost:"),
+        ("127.0.0.1", Some(at.clone()), "https://127.0.0.1:"),
+    ] {
+        let mut running = Beside::start_with(&cluster, judged(), |settings| {
+            settings.webhooks.url_host = Some(host.to_owned());
+            settings.webhooks.bind = bind;
+        });
+        let is_called = |it: Option<&ValidatingWebhookConfiguration>| {
+            let mut webhooks = it.and_then(|it| it.webhooks.as_ref()).into_iter().flatten();
+            let url = webhooks.next().and_then(|it| it.client_config.url.clone());
+            url.is_some_and(|url| url.starts_with(expected))
+        };
+        running.does(cluster.eventually(None, name, is_called)).await;
+        let maps: Api<ConfigMap> = Api::default_namespaced(cluster.client());
+        let refused = maps.create(&PostParams::default(), &config_map("bad", &[])).await;
+        assert_eq!(refusal(refused).0, 403, "{host}");
+        running.end().await;
+    }
+
+    let running = Beside::start_with(&cluster, judged(), |settings| {
+        settings.webhooks.url_host = Some("nowhere.invalid".to_owned());
+        settings.webhooks.bind = Some(at);
+    });
+    let error = running.ended().await.expect_err("nobody is there").to_string();
+    let told = error.starts_with("have the cluster call webhooks at https://nowhere.invalid:")
+        && error.contains("--webhook-url-host")
+        && error.contains("--webhook-bind-address=0");
+    assert!(told, "{error}");
+    let configurations: Api<ValidatingWebhookConfiguration> = Api::all(cluster.client());
+    let left = configurations.list(&ListParams::default()).await.expect("a list");
+    assert!(left.items.is_empty(), "{left:?}");
     cluster.shutdown().await;
 }
