@@ -31,14 +31,15 @@ use self::screen::Screen;
 use self::state::{Event, State, Step};
 use super::Which;
 use super::cargo::{build_command, program_in};
-use super::run::{beside, define};
+use super::run::{Cluster, beside, define, within};
 use crate::up::{self, runtime};
 
 #[derive(clap::Args)]
 pub(crate) struct DevArgs {
     #[command(flatten)]
     which: Which,
-    /// The namespaces to look into; without it, all.
+    /// The namespaces to look into; without it, all, or that of the kubeconfig's context if the
+    /// project is `--namespaced`.
     #[arg(long, short, value_name = "NAME", value_delimiter = ',')]
     namespace: Vec<String>,
     /// The file that says which cluster; without it, one is started that ends with this command.
@@ -64,9 +65,9 @@ const EVENTS_MAX: usize = 256;
 pub(crate) fn dev(args: &DevArgs) -> Result<ExitCode> {
     let project = args.which.open()?;
     let mut arguments = args.arguments.clone();
-    if !args.namespace.is_empty() {
-        arguments.insert(0, format!("--namespace={}", args.namespace.join(",")));
-    }
+    let cluster = args.kubeconfig.as_deref().map_or(Cluster::New, |it| Cluster::There(Some(it)));
+    let within = within(&project, &args.namespace, &arguments, cluster)?;
+    arguments.splice(0..0, within.flag);
     let metrics = metrics(&arguments)?;
     if let Some(address) = metrics {
         let flags = [format!("--metrics-bind-address={address}"), "--metrics-secure=false".into()];
@@ -78,7 +79,7 @@ pub(crate) fn dev(args: &DevArgs) -> Result<ExitCode> {
     let runtime = runtime()?;
     if let Some(path) = &args.kubeconfig {
         let kubeconfig = std::path::absolute(path).context("find the kubeconfig")?;
-        let screen = Screen::new(is_screen, &project.name, &kubeconfig, metrics);
+        let screen = Screen::new(is_screen, &project.name, &kubeconfig, metrics, within.told);
         let mut stage = Stage { project, kubeconfig, arguments, metrics, screen };
         let stop = CancellationToken::new();
         return runtime.block_on(async {
@@ -95,7 +96,7 @@ pub(crate) fn dev(args: &DevArgs) -> Result<ExitCode> {
         });
     }
     let (options, kubeconfig) = beside(&project)?;
-    let screen = Screen::new(is_screen, &project.name, &kubeconfig, metrics);
+    let screen = Screen::new(is_screen, &project.name, &kubeconfig, metrics, within.told);
     let mut stage = Stage { project, kubeconfig, arguments, metrics, screen };
     // Its end is the cluster's, to which nobody has to say good-bye.
     let never = CancellationToken::new();

@@ -81,7 +81,7 @@ pub(crate) fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
         .into_iter()
         .partition(|object| object["kind"] == DEFINITION);
     runtime()?.block_on(async {
-        let client = connect(site.kubeconfig.as_deref()).await?;
+        let client = client(site.kubeconfig.as_deref()).await?;
         // First, since these may have a say when objects are deleted. Those of a deployed operator
         // are `undeploy`'s.
         for object in others.iter().filter(|it| objects::is_configuration(it)) {
@@ -132,7 +132,7 @@ pub(super) fn rendered(
 }
 
 /// A client of the cluster that a file leads to, or what kubectl uses.
-pub(super) async fn connect(kubeconfig: Option<&Path>) -> Result<Client> {
+pub(super) async fn client(kubeconfig: Option<&Path>) -> Result<Client> {
     let found = connect::find(kubeconfig, |name: &str| std::env::var_os(name)).await?;
     Ok(found.client(&connect::Options::default())?)
 }
@@ -141,7 +141,7 @@ impl Site {
     fn apply(&self, arguments: &[String], force: bool) -> Result<ExitCode> {
         let objects = self.objects(arguments)?;
         runtime()?.block_on(async {
-            let client = connect(self.kubeconfig.as_deref()).await?;
+            let client = client(self.kubeconfig.as_deref()).await?;
             for object in &objects {
                 let outcome = objects::apply(&client, object, force).await?;
                 self.tell(object, outcome);
@@ -154,7 +154,7 @@ impl Site {
     fn delete(&self, arguments: &[String]) -> Result<ExitCode> {
         let objects = self.objects(arguments)?;
         runtime()?.block_on(async {
-            let client = connect(self.kubeconfig.as_deref()).await?;
+            let client = client(self.kubeconfig.as_deref()).await?;
             for object in objects.iter().rev() {
                 let outcome = objects::delete(&client, object).await?;
                 self.tell(object, outcome);

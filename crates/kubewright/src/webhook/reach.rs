@@ -72,7 +72,8 @@ pub(crate) async fn ask(
         webhooks: Some(vec![registration.validating(place, trust)]),
     };
     let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
-    let create = configurations.create(&PostParams::default(), &configuration);
+    let params = PostParams::default();
+    let create = configurations.create(&params, &configuration);
     match stop.run_until_cancelled(create).await {
         Some(Ok(_)) => {}
         Some(Err(error)) => {

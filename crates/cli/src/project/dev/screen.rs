@@ -24,18 +24,21 @@ const LINES_MAX: usize = 500;
 const USUAL: (usize, usize) = (24, 80);
 
 impl Screen {
-    /// `metrics` is where the operator is asked how it is doing, if it is.
+    /// `metrics` is where the operator is asked how it is doing, if it is; `within` what is to be
+    /// said of its namespaces.
     pub(super) fn new(
         is_screen: bool,
         project: &str,
         kubeconfig: &Path,
         metrics: Option<SocketAddr>,
+        within: Option<String>,
     ) -> Self {
         let mut head = vec![
             format!("{project}, again after every change; Ctrl-C ends it"),
             format!("export KUBECONFIG={}", kubeconfig.display()),
         ];
         head.extend(metrics.map(|it| format!("metrics at http://{it}/metrics")));
+        head.extend(within);
         if !is_screen {
             head.iter().for_each(|line| say!("dev      | {line}"));
         }
@@ -110,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_screen_has_the_last_lines_that_fit() {
-        let mut screen = Screen::new(true, "at", Path::new("file"), None);
+        let mut screen = Screen::new(true, "at", Path::new("file"), None, None);
         (0..10).for_each(|n| screen.line("cargo", &format!("line {n} of many")));
         let drawn = screen.draw((8, 20));
         assert!(drawn.contains("cargo    | line 9 of\r\n"), "{drawn:?}");
@@ -121,7 +124,7 @@ mod tests {
     #[test]
     fn a_screen_has_the_state_above_the_lines() {
         let metrics = Some(([127, 0, 0, 1], 9).into());
-        let mut screen = Screen::new(true, "at", Path::new("file"), metrics);
+        let mut screen = Screen::new(true, "at", Path::new("file"), metrics, None);
         screen.line("operator", "hello");
         screen.told = "running, started 1 times".to_owned();
         screen.details = vec!["at: 3 reconciles, 0 failed, 0 waiting".to_owned()];

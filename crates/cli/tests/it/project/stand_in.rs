@@ -35,8 +35,12 @@ struct Stage {
 
 impl Stage {
     fn new(name: &'static str, operator: &str) -> Self {
+        Stage::begun_with(&[], name, operator)
+    }
+
+    fn begun_with(more: &[&str], name: &'static str, operator: &str) -> Self {
         let shop = Workshop::new(name);
-        shop.run(&["init", name, "--domain", "my.domain"]);
+        shop.run(&[&["init", name, "--domain", "my.domain"], more].concat());
         let program = shop.folder.join("operator");
         let manifests = "[ \"$1\" = manifests ] && { cat $NOTES/manifests 2>/dev/null; exit 0; }";
         script(&program, &format!("{manifests}\n{operator}"));
@@ -51,6 +55,8 @@ impl Stage {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = self.shop.command(env!("CARGO_BIN_EXE_kubewright"), args);
         command.env("CARGO", &self.cargo).env("NOTES", &self.shop.folder);
+        // Whoever runs the tests may have settings of their own.
+        command.env_remove("KUBEWRIGHT_NAMESPACE").env_remove("WATCH_NAMESPACE");
         command
     }
 
@@ -225,4 +231,39 @@ fn whoever_uninstalls_a_project_removes_webhooks_of_their_machine() {
         assert!(there.get_opt(killed).await.expect("it can be asked").is_none());
         there.get(deployed).await.expect("it is another's");
     });
+}
+
+/// It looked into all namespaces, and into its own alone once it was deployed.
+#[test]
+fn an_operator_for_its_own_namespace_looks_into_that_of_the_context() {
+    let operator = "trap 'exit 0' TERM
+        echo \"is told $*\" >&2
+        echo \"is told $*\"
+        [ \"$STAYS\" ] && while :; do sleep 0.1; done";
+    let stage = Stage::begun_with(&["--namespaced"], "own", operator);
+    let ours = KUBECONFIG.replace("user: it}}]", "user: it, namespace: ours}}]");
+    fs::write(&stage.kubeconfig, ours).expect("written");
+    let theirs = stage.kubeconfig.to_str().expect("a path");
+    let run = |args: &[&str]| {
+        let output = stage.command(&[&["run"], args].concat()).output().expect("it runs");
+        String::from_utf8(output.stderr).expect("it prints text")
+    };
+    let told = run(&["--kubeconfig", theirs]);
+    assert!(told.contains("own is for one namespace: it looks into ours"), "{told}");
+    assert!(told.contains("is told --namespace=ours\n"), "{told}");
+    let told = run(&["--kubeconfig", theirs, "--namespace", "a"]);
+    assert!(!told.contains("one namespace") && told.contains("is told --namespace=a\n"), "{told}");
+    let told = run(&["--kubeconfig", theirs, "--", "--namespace", "b"]);
+    assert!(!told.contains("one namespace") && told.contains("is told --namespace b\n"), "{told}");
+    let told = run(&["--embedded"]);
+    assert!(told.contains("is told --namespace=default\n"), "{told}");
+
+    let mut dev = stage.command(&["dev", "--plain", "--kubeconfig", theirs]);
+    let dev = dev.env("STAYS", "1").stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut dev = Background(dev.spawn().expect("it runs"));
+    let output = dev.0.stdout.take().expect("it is piped");
+    let mut heard = Heard(BufReader::new(output).lines());
+    heard.until("dev      | own is for one namespace: it looks into ours");
+    heard.until("--namespace=ours");
+    assert!(dev.stop(), "it ends well");
 }
