@@ -3,6 +3,7 @@
 
 mod report;
 mod screen;
+mod sources;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,6 @@ use anyhow::{Context as _, Result};
 use kubewright_cluster::Signals;
 use kubewright_cluster::run::run_while;
 use kubewright_project::Project;
-use notify::{RecursiveMode, Watcher as _};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::report::Report;
 use self::screen::Screen;
+use self::sources::Watch;
 use self::state::{Event, State, Step};
 use super::Which;
 use super::cargo::{build_command, program_in};
@@ -68,11 +69,8 @@ pub(crate) fn dev(args: &DevArgs) -> Result<ExitCode> {
     let cluster = args.kubeconfig.as_deref().map_or(Cluster::New, |it| Cluster::There(Some(it)));
     let within = within(&project, &args.namespace, &arguments, cluster)?;
     arguments.splice(0..0, within.flag);
-    let metrics = metrics(&arguments)?;
-    if let Some(address) = metrics {
-        let flags = [format!("--metrics-bind-address={address}"), "--metrics-secure=false".into()];
-        arguments.splice(0..0, flags);
-    }
+    let Pages { metrics, flags } = pages(&arguments)?;
+    arguments.splice(0..0, flags);
     let is_screen = !args.plain && std::io::stdout().is_terminal();
     up::log_at("error");
     up::keep_pages_small();
@@ -104,17 +102,36 @@ pub(crate) fn dev(args: &DevArgs) -> Result<ExitCode> {
     developed.unwrap_or(Ok(())).map(|()| ExitCode::SUCCESS)
 }
 
-/// Where on this machine, and only there, the operator has its pages, so that it can be asked how it
-/// is doing; none if its author says something about them.
-fn metrics(arguments: &[String]) -> Result<Option<SocketAddr>> {
-    let is_said = arguments.iter().any(|it| it.starts_with("--metrics-"))
-        || std::env::var_os("KUBEWRIGHT_METRICS_BIND_ADDRESS").is_some();
-    if is_said {
-        return Ok(None);
+/// Where on this machine, and only there, the operator has its pages.
+struct Pages {
+    /// Where it can be asked how it is doing; none if its author says something about metrics.
+    metrics: Option<SocketAddr>,
+    flags: Vec<String>,
+}
+
+/// Several operators may be developed at once, so each has its own ports, but for what its author
+/// says something about.
+fn pages(arguments: &[String]) -> Result<Pages> {
+    let is_said = |flag: &str, variable: &str| {
+        arguments.iter().any(|it| it.starts_with(flag)) || std::env::var_os(variable).is_some()
+    };
+    // They are free until somebody else takes them, and the operator says so then.
+    let free = || TcpListener::bind("127.0.0.1:0").context("find a port for metrics and probes");
+    // Both are held until both are known, else they might be one.
+    let (one, other) = (free()?, free()?);
+    let (one, other) = (one.local_addr(), other.local_addr());
+    let mut pages = Pages { metrics: None, flags: Vec::new() };
+    if !is_said("--metrics-", "KUBEWRIGHT_METRICS_BIND_ADDRESS") {
+        let address = one.context("find a port for metrics")?;
+        let flags = [format!("--metrics-bind-address={address}"), "--metrics-secure=false".into()];
+        pages.metrics = Some(address);
+        pages.flags.extend(flags);
     }
-    // It is free until somebody else takes it, and the operator says so then.
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
-    Ok(Some(free.context("find a port for metrics")?))
+    if !is_said("--health-probe-", "KUBEWRIGHT_HEALTH_PROBE_BIND_ADDRESS") {
+        let address = other.context("find a port for probes")?;
+        pages.flags.push(format!("--health-probe-bind-address={address}"));
+    }
+    Ok(pages)
 }
 
 struct Stage {
@@ -137,7 +154,8 @@ impl Stage {
     async fn develop(&mut self, stop: &CancellationToken) -> Result<()> {
         let (events, mut inbox) = mpsc::channel(EVENTS_MAX);
         let changes = Arc::new(Notify::new());
-        let _watcher = watch(&self.project.root, Arc::clone(&changes))?;
+        let mut watch = Watch::begin(&self.project.root, Arc::clone(&changes))?;
+        watch.look(&self.project, None).await?;
         let mut state = State::default();
         let mut builds = JoinSet::new();
         let mut running: Option<Running> = None;
@@ -157,6 +175,7 @@ impl Stage {
                     if let Some(former) = running.take() {
                         self.end(former, &mut inbox).await;
                     }
+                    watch.look(&self.project, Some(&program)).await?;
                     match self.start(&program, &events).await {
                         Ok(started) => running = Some(started),
                         Err(error) => state.note(crate::reasons(&error)),
@@ -248,47 +267,6 @@ impl Running {
         // Nobody else has its output, so they end with it, or are dropped here.
         self.readers.abort_all();
     }
-}
-
-/// Tells of changes of the sources, for as long as it is kept. Several that nobody has heard of yet
-/// are one, and none has to wait behind what others say.
-fn watch(root: &Path, changes: Arc<Notify>) -> Result<notify::RecommendedWatcher> {
-    // Some systems tell of paths as they really are.
-    let root = root.canonicalize().with_context(|| format!("find {}", root.display()))?;
-    let sources = root.clone();
-    let tell = move |event: notify::Result<notify::Event>| {
-        let is_change = event.is_ok_and(|event| {
-            let is_ours = || event.paths.iter().any(|path| is_source(&sources, path));
-            // Where too much has happened, nobody says what it was.
-            event.need_rescan() || !event.kind.is_access() && is_ours()
-        });
-        if is_change {
-            changes.notify_one();
-        }
-    };
-    let mut watcher = notify::recommended_watcher(tell).context("watch the sources")?;
-    // Editors put another file in the place of the one they change, and whoever watches the file
-    // watches the one that is gone.
-    for (path, mode) in [
-        (root.clone(), RecursiveMode::NonRecursive),
-        (root.join(SOURCES), RecursiveMode::Recursive),
-    ] {
-        if path.exists() {
-            let watched = watcher.watch(&path, mode);
-            watched.with_context(|| format!("watch {}", path.display()))?;
-        }
-    }
-    Ok(watcher)
-}
-
-/// Where sources are, and what else is built.
-const SOURCES: &str = "src";
-const BUILT: [&str; 2] = ["Cargo.toml", "build.rs"];
-
-/// Whether the operator is another when this file is. Not all is that changes at the root: a build
-/// writes there.
-fn is_source(root: &Path, path: &Path) -> bool {
-    path.starts_with(root.join(SOURCES)) || BUILT.iter().any(|name| path == root.join(name))
 }
 
 /// Builds the operator once changes have settled; what cargo says becomes lines.

@@ -46,7 +46,8 @@ impl Stage {
         script(&program, &format!("{manifests}\n{operator}"));
         let built = format!(r#"{{"target":{{"name":"{name}"}},"executable":{program:?}}}"#);
         let cargo = shop.folder.join("cargo");
-        script(&cargo, &format!("echo '{built}'"));
+        let metadata = "[ \"$1\" = metadata ] && { cat $NOTES/metadata 2>/dev/null; exit 0; }";
+        script(&cargo, &format!("{metadata}\necho '{built}'"));
         let kubeconfig = shop.folder.join("theirs");
         fs::write(&kubeconfig, KUBECONFIG).expect("written");
         Stage { shop, cargo, kubeconfig }
@@ -265,5 +266,48 @@ fn an_operator_for_its_own_namespace_looks_into_that_of_the_context() {
     let mut heard = Heard(BufReader::new(output).lines());
     heard.until("dev      | own is for one namespace: it looks into ours");
     heard.until("--namespace=ours");
+    assert!(dev.stop(), "it ends well");
+}
+
+/// Only its own sources were watched.
+#[test]
+fn an_operator_is_another_when_what_it_is_built_of_is() {
+    let stage = Stage::new("built", "trap 'exit 0' TERM\nwhile :; do sleep 0.1; done");
+    let folder = &stage.shop.folder;
+    let (sibling, pages) = (folder.join("sibling"), folder.join("pages"));
+    for path in [sibling.join("src"), pages.clone()] {
+        fs::create_dir_all(path).expect("a folder");
+    }
+    let manifest = |folder: &Path| folder.join("Cargo.toml");
+    let metadata = json!({
+        "packages": [
+            {"id": "built", "manifest_path": manifest(&stage.shop.root()), "source": null},
+            {"id": "sibling", "manifest_path": manifest(&sibling), "source": null},
+        ],
+        "resolve": {"nodes": [{"id": "built", "dependencies": ["sibling"]}]},
+        "workspace_root": stage.shop.root(),
+    });
+    fs::write(folder.join("metadata"), metadata.to_string()).expect("written");
+    let (library, page) = (sibling.join("src/lib.rs"), pages.join("a page.html"));
+    fs::write(&page, "one").expect("written");
+    let page_noted = page.display().to_string().replace(' ', "\\ ");
+    let note = format!("{}: {page_noted}\n", folder.join("operator").display());
+    // As cargo would beside what it has built; the program of the stage is not in a folder of such.
+    let target = folder.join("target");
+    fs::create_dir(&target).expect("a folder");
+    fs::rename(folder.join("operator"), target.join("operator")).expect("moved");
+    fs::write(target.join("operator.d"), note).expect("written");
+    let cargo = fs::read_to_string(&stage.cargo).expect("a script");
+    let moved = |path: &Path| path.display().to_string();
+    let (from, to) = (moved(&folder.join("operator")), moved(&target.join("operator")));
+    script(&stage.cargo, &cargo.replace(&from, &to));
+
+    let theirs = stage.kubeconfig.to_str().expect("a path");
+    let (mut dev, mut heard) = stage.dev(&["--kubeconfig", theirs]);
+    heard.until("dev      | running, started 1 times");
+    fs::write(&library, "// Another.\n").expect("written");
+    heard.until("dev      | running, started 2 times");
+    fs::write(&page, "two").expect("written");
+    heard.until("dev      | running, started 3 times");
     assert!(dev.stop(), "it ends well");
 }
