@@ -26,7 +26,7 @@ enum Form {
     Yaml(Common),
     /// A base for Kustomize, with components for what not every cluster has.
     Kustomize(Common),
-    /// A Helm chart.
+    /// A Helm chart, in which certificates, policies, monitoring and dashboards are values.
     Helm(Common),
     /// A bundle and a catalog for the Operator Lifecycle Manager, and objects for its version 1.
     Olm(Box<Olm>),
@@ -58,10 +58,10 @@ struct Common {
 
 /// What `manifests` of the operator is told.
 #[derive(clap::Args)]
-struct Choices {
+pub(crate) struct Choices {
     /// The image to run.
     #[arg(long, value_name = "IMAGE")]
-    image: Option<String>,
+    pub(crate) image: Option<String>,
     /// The namespace to run in [default: the operator's name and `-system`].
     #[arg(long, short, value_name = "NAME")]
     namespace: Option<String>,
@@ -71,16 +71,16 @@ struct Choices {
     /// Watch only these namespaces.
     #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "namespaced")]
     watch: Vec<String>,
-    /// Have cert-manager make the certificates; in a chart it is a value.
+    /// Have cert-manager make the certificates.
     #[arg(long)]
     cert_manager: bool,
-    /// Let in only connections that have business there; in a chart it is a value.
+    /// Let in only connections that have business there.
     #[arg(long)]
     network_policy: bool,
-    /// Have Prometheus' operator read the metrics; in a chart it is a value.
+    /// Have Prometheus' operator read the metrics.
     #[arg(long)]
     service_monitor: bool,
-    /// With a dashboard for Grafana; in a chart it is a value.
+    /// With a dashboard for Grafana.
     #[arg(long)]
     dashboards: bool,
 }
@@ -114,7 +114,7 @@ struct Olm {
 
 impl Choices {
     /// As the project says, if it is not said here, whether it is for its own namespace only.
-    fn arguments(&self, is_namespaced: bool) -> Vec<String> {
+    pub(crate) fn arguments(&self, is_namespaced: bool) -> Vec<String> {
         let mut arguments = Vec::new();
         let texts = [("--image", &self.image), ("--namespace", &self.namespace)];
         for (flag, text) in texts {

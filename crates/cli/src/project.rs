@@ -6,6 +6,7 @@ pub(crate) mod create;
 pub(crate) mod dev;
 pub(crate) mod install;
 pub(crate) mod objects;
+mod rollout;
 pub(crate) mod run;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};

@@ -3,9 +3,11 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::{GroupVersionKind, TypeMeta};
@@ -14,7 +16,7 @@ use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, Error};
 use kubewright::webhook::is_loopback;
 use kubewright_apimachinery::yaml;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Who applies them.
 const MANAGER: &str = "kubewright";
@@ -28,6 +30,8 @@ const UNTOLD_MAX: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Applied,
+    /// It does what it is there for.
+    Available,
     Deleted,
     /// It was gone already, or its kind was.
     Absent,
@@ -58,17 +62,82 @@ pub(crate) async fn apply(client: &Client, object: &Value, force: bool) -> Resul
     let api = api(client, object).await?.with_context(|| format!("find out what {name} is"))?;
     let params = PatchParams { force, ..PatchParams::apply(MANAGER) };
     let applied = api.patch(name, &params, &Patch::Apply(object)).await;
-    let next_step = match &applied {
-        Err(Error::Api(status)) if status.code == 409 && !force => {
-            " (take the fields over by `--force`)"
-        }
-        _ => "",
-    };
+    let next_step = next_step(&applied, force);
     applied.with_context(|| format!("apply {}{next_step}", title(object)))?;
     if object["kind"] == DEFINITION {
         await_served(client, name).await?;
     }
     Ok(Outcome::Applied)
+}
+
+/// What to do about an object that is not taken.
+fn next_step<T>(applied: &Result<T, Error>, force: bool) -> &'static str {
+    match applied {
+        Err(Error::Api(status)) if status.code == 409 && !force => {
+            " (take the fields over by `--force`)"
+        }
+        _ => "",
+    }
+}
+
+/// What would become of an object.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Trial {
+    Create,
+    /// Field by field.
+    Change(Vec<String>),
+    Same,
+}
+
+/// Has a server say what it would make of an object. What is to be in a namespace that is not there,
+/// or of a kind that is not, cannot be tried, and would be created.
+pub(crate) async fn try_out(client: &Client, object: &Value, force: bool) -> Result<Trial> {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let Some(api) = api(client, object).await? else { return Ok(Trial::Create) };
+    let there = api.get_opt(name).await.with_context(|| format!("read {}", title(object)))?;
+    if there.is_none()
+        && let Some(namespace) = object["metadata"]["namespace"].as_str()
+    {
+        let namespaces: Api<Namespace> = Api::all(client.clone());
+        let around = namespaces.get_opt(namespace).await;
+        if around.with_context(|| format!("read Namespace {namespace}"))?.is_none() {
+            return Ok(Trial::Create);
+        }
+    }
+    let params = PatchParams { force, ..PatchParams::apply(MANAGER).dry_run() };
+    let applied = api.patch(name, &params, &Patch::Apply(object)).await;
+    let next_step = next_step(&applied, force);
+    let after = applied.with_context(|| format!("apply {}{next_step}", title(object)))?;
+    let Some(there) = there else { return Ok(Trial::Create) };
+    let [before, after] = [there, after].map(|it| json!(it));
+    let mut changes = Vec::new();
+    differences("", &before, &after, &mut changes);
+    Ok(if changes.is_empty() { Trial::Same } else { Trial::Change(changes) })
+}
+
+/// What a server writes itself.
+const OWN: [&str; 4] =
+    [".metadata.generation", ".metadata.managedFields", ".metadata.resourceVersion", ".status"];
+
+/// What differs between two objects, a line for each field.
+fn differences(path: &str, before: &Value, after: &Value, lines: &mut Vec<String>) {
+    if before == after || OWN.contains(&path) {
+        return;
+    }
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => {
+            let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+            for name in names {
+                differences(&format!("{path}.{name}"), &before[name], &after[name], lines);
+            }
+        }
+        (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
+            for (i, (before, after)) in old.iter().zip(new).enumerate() {
+                differences(&format!("{path}[{i}]"), before, after, lines);
+            }
+        }
+        _ => lines.push(format!("{}: {before} -> {after}", path.trim_start_matches('.'))),
+    }
 }
 
 /// Waits until a server serves what it was given, but not for ever: it may have refused the names.

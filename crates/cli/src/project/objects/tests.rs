@@ -43,3 +43,24 @@ async fn only_what_takes_long_is_told_of() {
         assert_eq!(is_told, expected, "{took:?}");
     }
 }
+
+#[test]
+fn a_trial_tells_what_would_change_field_by_field() {
+    let before = json!({
+        "metadata": {"name": "it", "resourceVersion": "1", "labels": {"a": "1"}},
+        "spec": {"replicas": 1, "items": [{"image": "a:1"}], "args": ["x"]},
+        "status": {"replicas": 1},
+    });
+    let after = json!({
+        "metadata": {"name": "it", "resourceVersion": "2"},
+        "spec": {"replicas": 1, "items": [{"image": "a:2"}], "args": ["x", "y"]},
+    });
+    let mut lines = Vec::new();
+    differences("", &before, &after, &mut lines);
+    let expected = [
+        r#"metadata.labels: {"a":"1"} -> null"#,
+        r#"spec.args: ["x"] -> ["x","y"]"#,
+        r#"spec.items[0].image: "a:1" -> "a:2""#,
+    ];
+    assert_eq!(lines, expected);
+}

@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::apps::v1::Deployment;
 use kube::Client;
-use kube::api::{Api, PostParams};
+use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kubewright::connect;
+use kubewright::manifest::{Manifest, Package, Part};
 use serde_json::{Value, json};
 
 use super::{Background, Workshop, succeed};
@@ -42,7 +44,11 @@ impl Stage {
         let shop = Workshop::new(name);
         shop.run(&[&["init", name, "--domain", "my.domain"], more].concat());
         let program = shop.folder.join("operator");
-        let manifests = "[ \"$1\" = manifests ] && { cat $NOTES/manifests 2>/dev/null; exit 0; }";
+        // What is rendered only if it is chosen is nothing here.
+        let manifests = "[ \"$1\" = manifests ] && case \"$*\" in
+              *--dashboards*) exit 0 ;;
+              *) cat $NOTES/manifests 2>/dev/null; exit 0 ;;
+            esac";
         script(&program, &format!("{manifests}\n{operator}"));
         let built = format!(r#"{{"target":{{"name":"{name}"}},"executable":{program:?}}}"#);
         let cargo = shop.folder.join("cargo");
@@ -310,4 +316,79 @@ fn an_operator_is_another_when_what_it_is_built_of_is() {
     fs::write(&page, "two").expect("written");
     heard.until("dev      | running, started 3 times");
     assert!(dev.stop(), "it ends well");
+}
+
+/// The Deployment went first, and nobody was left who took finalizers away.
+#[test]
+fn an_operator_is_there_until_its_objects_are_gone() {
+    let stage = Stage::new("leaving", "");
+    let package = at::operator().package();
+    let manifests = |image: &str| -> Vec<Value> {
+        let package = Package { image: image.to_owned(), ..package.clone() };
+        let rendered = package.render().expect("manifests").into_iter();
+        // Nobody would answer for its webhooks: its program does not really run.
+        let is_deployed = |it: &Manifest| !matches!(it.part, Part::Samples | Part::Webhooks);
+        rendered.filter(is_deployed).map(|it| it.object).collect()
+    };
+    stage.renders(&manifests("at:1"));
+    let site = Site::up(&stage, "leaving");
+    let deploy = ["deploy", "--image", "at:1"];
+    let trial = [&deploy[..], &["--dry-run"]].concat();
+    let told = site.run(&trial);
+    assert!(told.lines().all(|line| line.starts_with("create ")), "{told}");
+    let told = site.run(&[&deploy[..], &["--wait"]].concat());
+    assert!(told.contains("applied Namespace at-system\n"), "{told}");
+    assert!(told.ends_with("available Deployment at-controller-manager\n"), "{told}");
+    let told = site.run(&trial);
+    assert!(told.lines().all(|line| line.starts_with("same ")), "{told}");
+    stage.renders(&manifests("at:2"));
+    let told = site.run(&[&trial[..], &["--output", "json"]].concat());
+    let lines = told.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    let changes: Vec<Value> = lines.filter(|it: &Value| it["outcome"] != "same").collect();
+    let change = "spec.template.spec.containers[0].image: \"at:1\" -> \"at:2\"";
+    let expected = json!({
+        "kind": "Deployment", "namespace": "at-system", "name": "at-controller-manager",
+        "outcome": "change", "dryRun": true, "changes": [change],
+    });
+    assert_eq!(changes, [expected]);
+
+    let kind = ApiResource::erase::<at::At>(&());
+    let ats =
+        |client: Client| -> Api<DynamicObject> { Api::namespaced_with(client, "default", &kind) };
+    let deployment = async |client: Client| {
+        let deployments: Api<Deployment> = Api::namespaced(client, "at-system");
+        deployments.get_opt("at-controller-manager").await.expect("it can be asked")
+    };
+    site.ask(async |client| {
+        let tea = json!({
+            "apiVersion": kind.api_version, "kind": kind.kind,
+            "metadata": {"name": "tea", "finalizers": ["example.com/kept"]},
+            "spec": {"schedule": "2020-01-01T00:00:00Z", "command": "echo"},
+        });
+        let tea = serde_json::from_value(tea).expect("an object");
+        ats(client).create(&PostParams::default(), &tea).await.expect("created");
+    });
+    let at = ["--kubeconfig", site.kubeconfig.to_str().expect("a path")];
+    let refused = stage.command(&[&["undeploy", "--timeout", "1s"], &at[..]].concat()).output();
+    let refused = refused.expect("it runs");
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{told}");
+    assert!(told.contains("are still there after 1 seconds: default/tea:"), "{told}");
+    assert!(site.ask(deployment).is_some(), "the operator is left alone");
+
+    let mut undeploy = stage.command(&[&["undeploy"], &at[..]].concat());
+    let undeploy = undeploy.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut undeploy = Background(undeploy.spawn().expect("it runs"));
+    let errors = BufReader::new(undeploy.0.stderr.take().expect("it is piped"));
+    let waits = "waiting for the operator to let go of the objects of ats.";
+    let told = errors.lines().map_while(Result::ok).find(|line| line.contains(waits));
+    assert!(told.expect("it says so").ends_with(": default/tea"));
+    site.ask(async |client| {
+        assert!(deployment(client.clone()).await.is_some(), "it still lives");
+        let patch = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        ats(client).patch("tea", &PatchParams::default(), &patch).await.expect("let go");
+    });
+    assert!(undeploy.0.wait().expect("it ends").success());
+    // What is in the namespace goes in its own time, the namespace last.
+    site.ask(async |client| while deployment(client.clone()).await.is_some() {});
 }
