@@ -2,7 +2,8 @@
 //! that of the operator, so nothing is built.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Lines};
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
@@ -391,4 +392,79 @@ fn an_operator_is_there_until_its_objects_are_gone() {
     assert!(undeploy.0.wait().expect("it ends").success());
     // What is in the namespace goes in its own time, the namespace last.
     site.ask(async |client| while deployment(client.clone()).await.is_some() {});
+}
+
+/// All that a developer sees is on one screen, which needs a terminal.
+#[test]
+fn a_screen_shows_how_an_operator_is_doing() {
+    if !Command::new("script").arg("--version").output().is_ok_and(|it| it.status.success()) {
+        eprintln!("skipped: there is no `script` to make a terminal");
+        return;
+    }
+    let operator = "trap 'exit 0' TERM
+        echo \"$*\" > $NOTES/told.new && mv $NOTES/told.new $NOTES/told
+        echo hello from the operator
+        while :; do sleep 0.1; done";
+    let stage = Stage::new("seen", operator);
+    let theirs = stage.kubeconfig.to_str().expect("a path");
+    let dev = [env!("CARGO_BIN_EXE_kubewright"), "dev", "--kubeconfig", theirs].join(" ");
+    let mut terminal = stage.command(&[]);
+    let sized = format!("stty rows 40 cols 120; exec {dev}");
+    let mut script = Command::new("script");
+    script.args(["-qec", &sized, "/dev/null"]).current_dir(stage.shop.root());
+    script.envs(terminal.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    terminal = script;
+    let terminal = terminal.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut terminal = Background(terminal.spawn().expect("it runs"));
+    let mut input = terminal.0.stdin.take().expect("it is piped");
+    let output = terminal.0.stdout.take().expect("it is piped");
+
+    let mut lines = BufReader::new(output).split(b'\n').map_while(Result::ok);
+    let greets = |line: &Vec<u8>| String::from_utf8_lossy(line).contains("| hello from");
+    lines.by_ref().find(greets).expect("it runs");
+    // The stage's operator says nothing of itself, so that is said here, where it was told to.
+    let told = stage.noted("told");
+    let metrics = told.split(' ').find_map(|it| it.strip_prefix("--metrics-bind-address="));
+    let listener = TcpListener::bind(metrics.expect("a place")).expect("it is free");
+    std::thread::spawn(move || {
+        let page = json!({
+            "controllers": [{
+                "name": "book", "running": true, "waiting": 2, "reconciles": 12, "failures": 1,
+                "lastFailure": "default/first: Error: no paper",
+            }],
+            "kinds": [{"kind": "Book.library.my.domain", "state": "live", "objects": 3}],
+            "webhooks": ["/convert"],
+        });
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let asked = BufReader::new(&stream).lines().map_while(Result::ok);
+            asked.take_while(|line| !line.is_empty()).for_each(drop);
+            // Whoever asks may have gone.
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{page}");
+        }
+    });
+    let mut seen = String::new();
+    for line in lines.by_ref() {
+        seen += &String::from_utf8_lossy(&line);
+        seen.push('\n');
+        // The last screen, as far as it is drawn.
+        let screen = seen.rsplit("\x1b[H\x1b[J").next().unwrap_or_default();
+        let is_whole = [
+            "seen, again after every change; Ctrl-C ends it",
+            "running, started 1 times",
+            "book: 12 reconciles, 1 failed, 2 waiting",
+            "  failed last: default/first: Error: no paper",
+            "kinds: Book.library.my.domain (3)",
+            "webhooks: /convert",
+            "operator | hello from the operator",
+        ];
+        if is_whole.iter().all(|line| screen.contains(line)) {
+            break;
+        }
+    }
+    assert!(seen.contains("hello from the operator"), "{seen}");
+    assert!(seen.contains("webhooks: /convert"), "{seen}");
+    input.write_all(b"\x03").expect("Ctrl-C");
+    // Whoever draws wants to be read until the end.
+    lines.for_each(drop);
+    assert!(terminal.0.wait().expect("it ends").success(), "{seen}");
 }
