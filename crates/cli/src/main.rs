@@ -40,10 +40,10 @@ struct Args {
     command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 if it is done, or was so already; 1 if the answer is no \
-                          (something is refused, or fails); 2 if the question makes no sense, or \
-                          something stands in the way. `manifests` and `run` end as the operator \
-                          does.";
+const EXIT_CODES: &str = "Exit codes: 0 if it is done, or was so already; 1 if a command whose \
+                          answer may be no says so (`validate`, `diff-crd`, `demo`); 2 if it is not \
+                          done: the question makes no sense, somebody refuses, or something fails \
+                          or stands in the way. `manifests` and `run` end as the operator does.";
 
 #[derive(Subcommand)]
 enum Command {

@@ -295,6 +295,25 @@ fn shells_and_manuals_know_all_commands() {
     assert!(shop.run(&["man"]).contains("Exit codes"));
 }
 
+/// The help said that what is refused ends with 1, which only answers do.
+#[test]
+fn exit_codes_are_what_the_help_says() {
+    let shop = Workshop::new("codes");
+    let code = |args: &[&str]| {
+        shop.output(env!("CARGO_BIN_EXE_kubewright"), args).status.code().expect("it ends")
+    };
+    let help = shop.run(&["--help"]);
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("1 if a command whose answer may be no says so (`validate`,"), "{help}");
+    assert!(help.contains("2 if it is not done: the question makes no sense"), "{help}");
+    shop.init();
+    assert_eq!(code(&["upgrade"]), 0);
+    fs::write(shop.root().join("pod.yaml"), "{apiVersion: v1, kind: Pod}").expect("written");
+    assert_eq!(code(&["validate", "pod.yaml"]), 1);
+    assert_eq!(code(&["create", "api"]), 2);
+    assert_eq!(code(&["create", "api", "--group", "G", "--version", "v1", "--kind", "K"]), 2);
+}
+
 #[test]
 fn an_upgrade_is_a_version() {
     let shop = Workshop::new("upgrade");
