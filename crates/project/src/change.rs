@@ -50,6 +50,18 @@ impl Plan {
                 None => "/dev/null".to_owned(),
             };
             let (old, new) = (name('a', before), name('b', after));
+            // There are no lines to tell of a file without any, so git is told in words. Where the
+            // project is not the whole of its repository, it does not hear of it.
+            let mode = match (before.as_deref(), after.as_deref()) {
+                (None, Some("")) => Some("new"),
+                (Some(""), None) => Some("deleted"),
+                _ => None,
+            };
+            if let Some(mode) = mode {
+                let path = path.display();
+                writeln!(text, "diff --git a/{path} b/{path}\n{mode} file mode 100644")
+                    .expect("a text takes everything");
+            }
             let sides = (before.as_deref().unwrap_or(""), after.as_deref().unwrap_or(""));
             let diff = TextDiff::from_lines(sides.0, sides.1);
             let diff = diff.unified_diff().header(&old, &new).to_string();

@@ -4,6 +4,8 @@
 //! Each edit has one that takes it back, byte for byte: [`declare`] and [`undeclare`],
 //! [`add_call`] and [`remove_call`].
 
+mod calls;
+mod comment;
 mod kind;
 #[cfg(test)]
 mod tests;
@@ -11,10 +13,10 @@ mod tests;
 use std::ops::Range;
 
 use proc_macro2::Span;
-use quote::ToTokens;
 use syn::spanned::Spanned as _;
-use syn::{Expr, ExprMethodCall, File, Item, ItemFn, ItemMod, Stmt};
+use syn::{Expr, File, Item, ItemFn, ItemMod, Stmt};
 
+pub(crate) use self::calls::{Call, calls};
 pub(crate) use self::kind::{Kind, kinds, with_version};
 
 /// Why a source cannot be edited.
@@ -36,7 +38,7 @@ pub enum EditError {
     Inline { line: usize, name: String },
 }
 
-fn parse(text: &str) -> Result<File, EditError> {
+pub(crate) fn parse(text: &str) -> Result<File, EditError> {
     syn::parse_file(text).map_err(|error| {
         let start = error.span().start();
         EditError::Syntax { line: start.line, column: start.column + 1, reason: error.to_string() }
@@ -98,26 +100,47 @@ pub(crate) fn declare(text: &str, declaration: &str) -> Result<String, EditError
     })
 }
 
-/// The source without the declaration of a module.
+/// The declaration of a module as its author has it: with its documentation, its attributes, and
+/// what is said of it on its line. None if there is none.
+pub(crate) fn declaration(text: &str, name: &str) -> Result<Option<String>, EditError> {
+    let file = parse(text)?;
+    let found = modules(&file).find(|(_, module)| module.ident == name);
+    Ok(found.map(|(_, module)| text[lines_of(text, range(module.span()))].trim().to_owned()))
+}
+
+/// The source without the declaration of a module, and what belongs to it. Comments above it stay.
 pub(crate) fn undeclare(text: &str, name: &str) -> Result<String, EditError> {
     let file = parse(text)?;
     let Some((_, module)) = modules(&file).find(|(_, module)| module.ident == name) else {
         return Ok(text.to_owned());
     };
-    let Range { start, end } = range(module.span());
     if module.content.is_some() {
         let line = module.span().start().line;
         return Err(EditError::Inline { line, name: name.to_owned() });
     }
-    let end = text[end..].find('\n').map_or(text.len(), |line| end + line + 1);
+    let Range { start, end } = lines_of(text, range(module.span()));
+    let is_line = text[..end].ends_with('\n') || end == text.len();
     let is_first = text[..start].is_empty() || text[..start].ends_with("\n\n");
-    let is_last = text[end..].is_empty() || text[end..].starts_with('\n');
+    let is_last = is_line && (text[end..].is_empty() || text[end..].starts_with('\n'));
     Ok(match (is_first && is_last, text[end..].is_empty()) {
         // It stood alone, and its line above or below goes with it.
         (true, true) => spliced(text, start.saturating_sub(1)..end, ""),
         (true, false) => spliced(text, start..end + 1, ""),
         (false, _) => spliced(text, start..end, ""),
     })
+}
+
+/// What goes with something that goes: its lines, with the comment that they end with. If it shares
+/// them with others, only itself.
+fn lines_of(text: &str, Range { start, end }: Range<usize>) -> Range<usize> {
+    let line = text[..start].rfind('\n').map_or(0, |line| line + 1);
+    let after = comment::end_of_those_after(text, end);
+    let rest = text[after..].find('\n').map_or(text.len(), |line| after + line + 1);
+    let is_alone = text[line..start].trim().is_empty() && text[after..rest].trim().is_empty();
+    match is_alone {
+        true => line..rest,
+        false => start..end,
+    }
 }
 
 /// Where whatever precedes an item, and belongs to it, begins.
@@ -139,34 +162,6 @@ pub(crate) fn module_name(declaration: &str) -> &str {
     words.rsplit(' ').next().unwrap_or(words)
 }
 
-/// One call of the chain that a function ends with.
-pub(crate) struct Call {
-    /// The method, with its types and arguments and without white space.
-    pub(crate) words: String,
-    /// From the end of what it is called on.
-    range: Range<usize>,
-}
-
-/// The calls of the chain that a function ends with, the first first.
-pub(crate) fn calls(text: &str, function: &str) -> Result<Vec<Call>, EditError> {
-    let file = parse(text)?;
-    let mut calls = Vec::new();
-    let mut rest = tail(&file, function);
-    while let Some(Expr::MethodCall(call)) = rest {
-        let range = range(call.receiver.span()).end..range(call.span()).end;
-        calls.push(Call { words: call_words(call), range });
-        rest = Some(&call.receiver);
-    }
-    calls.reverse();
-    Ok(calls)
-}
-
-fn call_words(call: &ExprMethodCall) -> String {
-    let turbofish = call.turbofish.to_token_stream();
-    let words = format!(".{}{turbofish}({})", call.method, call.args.to_token_stream());
-    without_space(&words)
-}
-
 pub(crate) fn without_space(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
@@ -182,27 +177,40 @@ pub(crate) fn add_call(text: &str, function: &str, call: &str) -> Result<String,
         };
         EditError::NoChain { line, function: function.to_owned(), addition: call.to_owned() }
     };
-    let tail = tail(&file, function).ok_or_else(no_chain)?;
-    if !matches!(tail, Expr::MethodCall(_) | Expr::Call(_) | Expr::Path(_)) {
-        return Err(no_chain());
-    }
-    let Range { start, end } = range(tail.span());
+    let chain = chain(&file, function).ok_or_else(no_chain)?;
+    let Range { start, end } = range(chain.span());
     let line = text[..start].rfind('\n').map_or(0, |line| line + 1);
     let indent: String = text[line..start].chars().take_while(|c| c.is_whitespace()).collect();
+    // What is said on its line is about what is there.
+    let end = comment::end_of_those_after(text, end);
     Ok(spliced(text, end..end, &format!("\n{indent}    {call}")))
 }
 
-/// The source without a call of the chain that a function ends with.
+/// The source without a call.
 pub(crate) fn remove_call(text: &str, call: &Call) -> String {
     spliced(text, call.range.clone(), "")
 }
 
-/// The expression that a function ends with.
-fn tail<'f>(file: &'f File, function: &str) -> Option<&'f Expr> {
-    match named(file, function)?.block.stmts.last()? {
-        Stmt::Expr(tail, None) => Some(tail),
-        _ => None,
+/// The chain that a function ends with: what it gives, or what it gives in an `Ok`.
+fn chain<'f>(file: &'f File, function: &str) -> Option<&'f Expr> {
+    let mut tail = match named(file, function)?.block.stmts.last()? {
+        Stmt::Expr(tail, None) | Stmt::Expr(tail @ Expr::Return(_), Some(_)) => tail,
+        _ => return None,
+    };
+    loop {
+        tail = match tail {
+            Expr::Return(given) => given.expr.as_deref()?,
+            Expr::Call(call) if is_wrapper(&call.func) => call.args.first()?,
+            Expr::MethodCall(_) | Expr::Call(_) | Expr::Path(_) | Expr::Try(_) => {
+                return Some(tail);
+            }
+            _ => return None,
+        }
     }
+}
+
+fn is_wrapper(function: &Expr) -> bool {
+    matches!(function, Expr::Path(path) if path.path.is_ident("Ok") || path.path.is_ident("Some"))
 }
 
 fn named<'f>(file: &'f File, function: &str) -> Option<&'f ItemFn> {

@@ -284,7 +284,7 @@ fn version_pieces(
 /// The version that objects are stored in: the one that the program calls the kind.
 pub(super) fn stored(draft: &mut Draft<'_>, api: &Api) -> Result<String, ScaffoldError> {
     let text = draft.read(LIBRARY.as_ref())?.unwrap_or_default();
-    let calls = calls(&text, "operator").map_err(|error| in_file(LIBRARY.as_ref(), error))?;
+    let calls = calls(&text).map_err(|error| in_file(LIBRARY.as_ref(), error))?;
     let is_stored = |version: &&String| {
         let call = format!(".kind::<{}::{version}::{}>()", api.module, api.kind);
         calls.iter().any(|it| it.words == call)

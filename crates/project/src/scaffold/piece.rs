@@ -8,12 +8,14 @@ use super::ScaffoldError;
 use crate::change::Draft;
 use crate::layout;
 use crate::project::{declared, in_file};
-use crate::source::{self, add_call, calls, declare, module_name, remove_call, undeclare};
+use crate::source::{
+    self, add_call, calls, declaration, declare, module_name, remove_call, undeclare,
+};
 
 pub(super) enum Piece {
     /// A file, and its declaration in another.
     Module { parent: PathBuf, declaration: String, path: PathBuf, text: String },
-    /// A call in the chain that a function ends with.
+    /// A call in the chain that a function ends with, or wherever an author has put it.
     Call { path: PathBuf, function: &'static str, call: String, about: String },
 }
 
@@ -57,7 +59,7 @@ impl Piece {
                 edit(draft, parent, |text| declare(text, declaration))
             }
             Piece::Call { path, function, call, about } => edit(draft, path, |text| {
-                match calls(text, function)?.iter().any(|it| it.words.starts_with(about.as_str())) {
+                match calls(text)?.iter().any(|it| it.words.starts_with(about.as_str())) {
                     true => Ok(text.to_owned()),
                     false => add_call(text, function, call),
                 }
@@ -72,31 +74,35 @@ impl Piece {
         edited: &mut Vec<PathBuf>,
     ) -> Result<(), ScaffoldError> {
         match self {
-            Piece::Module { parent, declaration, path, text } => {
+            Piece::Module { parent, declaration: made, path, text } => {
                 if let Some(there) = draft.read(path)? {
                     if !is_same(draft.root(), &there, text) {
                         edited.push(path.clone());
                     }
                     draft.remove(path)?;
                 }
-                match draft.read(parent)? {
-                    Some(_) => {
-                        edit(draft, parent, |text| undeclare(text, module_name(declaration)))
-                    }
-                    None => Ok(()),
+                let Some(text) = draft.read(parent)? else { return Ok(()) };
+                let name = module_name(made);
+                let there = declaration(&text, name).map_err(|error| in_file(parent, error))?;
+                if there.is_some_and(|there| {
+                    source::without_space(&there) != source::without_space(made)
+                }) {
+                    edited.push(parent.clone());
                 }
+                edit(draft, parent, |text| undeclare(text, name))
             }
-            Piece::Call { path, function, call, about } => {
-                let Some(text) = draft.read(path)? else { return Ok(()) };
-                let calls = calls(&text, function).map_err(|error| in_file(path, error))?;
-                let Some(found) = calls.iter().find(|it| it.words.starts_with(about.as_str()))
-                else {
-                    return Ok(());
-                };
-                if found.words != source::without_space(call) {
-                    edited.push(path.clone());
+            Piece::Call { path, call, about, .. } => {
+                let Some(mut text) = draft.read(path)? else { return Ok(()) };
+                // An author may have it in several places, one for each case.
+                loop {
+                    let calls = calls(&text).map_err(|error| in_file(path, error))?;
+                    let found = calls.iter().find(|it| it.words.starts_with(about.as_str()));
+                    let Some(found) = found else { return Ok(draft.write(path, text)?) };
+                    if !found.is_plain || found.words != source::without_space(call) {
+                        edited.push(path.clone());
+                    }
+                    text = remove_call(&text, found);
                 }
-                Ok(draft.write(path, remove_call(&text, found))?)
             }
         }
     }

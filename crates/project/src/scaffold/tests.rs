@@ -1,9 +1,12 @@
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use super::*;
 use crate::apply::{apply, ordered};
+use crate::change::Change;
 use crate::project::Project;
 use crate::source;
 use crate::upgrade::COMPANIONS;
@@ -42,24 +45,8 @@ impl Site {
         create_webhook(&self.project(), wanted)
     }
 
-    /// All files, by their path.
     fn tree(&self) -> Tree {
-        let mut files = Tree::new();
-        let mut folders = vec![self.root().to_owned()];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).expect("a list") {
-                let path = entry.expect("an entry").path();
-                match path.is_dir() {
-                    true => folders.push(path),
-                    false => {
-                        let name = path.strip_prefix(self.root()).expect("it is below");
-                        let text = fs::read_to_string(&path).expect("a text");
-                        files.insert(name.display().to_string(), text);
-                    }
-                }
-            }
-        }
-        files
+        tree(self.root())
     }
 
     /// Says how a file goes on, as an author would.
@@ -69,6 +56,26 @@ impl Site {
         assert!(text.contains(from), "{text}");
         fs::write(path, text.replacen(from, to, 1)).expect("written");
     }
+}
+
+/// All files, by their path.
+fn tree(root: &Path) -> Tree {
+    let mut files = Tree::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a list") {
+            let path = entry.expect("an entry").path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => {
+                    let name = path.strip_prefix(root).expect("it is below");
+                    let text = fs::read_to_string(&path).expect("a text");
+                    files.insert(name.display().to_string(), text);
+                }
+            }
+        }
+    }
+    files
 }
 
 fn begin() -> Init {
@@ -448,6 +455,72 @@ fn what_an_author_wrote_goes_only_if_it_is_said() {
     assert_eq!(site.tree(), before);
 }
 
+/// A second call used to be added, and the first to be left behind.
+#[test]
+fn how_an_author_arranges_calls_does_not_matter() {
+    for (from, to) in [
+        (
+            "    Operator::new(\"book-keeper\")",
+            "    let o = Operator::new(\"book-keeper\");\n    o",
+        ),
+        (
+            "    Operator::new(\"book-keeper\")",
+            "    // All of it.\n    let o = Operator::new(\"book-keeper\"); // it\n\n    o",
+        ),
+    ] {
+        let site = Site::new();
+        site.edit("src/lib.rs", from, to);
+        let before = site.tree();
+        site.make(&site.api(&guestbook()).expect("a plan"));
+        // From what is given back to where it is made.
+        let calls = ".kind::<guestbook::v1::Guestbook>()\n        \
+                     .controller(guestbook::controller::new())";
+        site.edit("src/lib.rs", &format!("    o{calls}"), "    o");
+        let calls = format!("\n        {calls}");
+        site.edit("src/lib.rs", "(\"book-keeper\");", &format!("(\"book-keeper\"){calls};"));
+        let again = site.api(&guestbook()).expect("a plan");
+        assert!(again.is_empty(), "{}", again.diff());
+        site.make(&delete_api(&site.project(), &old(&guestbook(), false)).expect("a plan"));
+        assert_eq!(site.tree(), before);
+    }
+}
+
+/// They used to go without a word, with what was deleted.
+#[test]
+fn what_an_author_says_of_a_part_goes_only_if_it_is_said() {
+    for (from, to) in [
+        ("pub mod guestbook;", "/// Who was here.\npub mod guestbook;"),
+        ("pub mod guestbook;", "#[cfg(feature = \"guests\")]\npub mod guestbook;"),
+        ("pub mod guestbook;", "pub mod guestbook; // who was here"),
+        ("::Guestbook>()", "::Guestbook>() // who was here"),
+        ("::Guestbook>()", "::Guestbook>(\n            // who was here\n        )"),
+    ] {
+        let site = Site::new();
+        let before = site.tree();
+        site.make(&site.api(&guestbook()).expect("a plan"));
+        site.edit("src/lib.rs", from, to);
+        let refused = told(delete_api(&site.project(), &old(&guestbook(), false)));
+        let expected = "src/lib.rs would be lost, which was changed since: add --force if that is \
+                        meant";
+        assert_eq!(refused, expected, "{to}");
+        site.make(&delete_api(&site.project(), &old(&guestbook(), true)).expect("a plan"));
+        assert_eq!(site.tree(), before, "{to}");
+    }
+    // What is not about them stays.
+    for (from, to) in [
+        ("Operator::new(\"book-keeper\")\n", "Operator::new(\"book-keeper\") // it\n"),
+        ("        .controller", "        // What follows is alive.\n        .controller"),
+        ("pub mod guestbook;", "// Kinds.\npub mod guestbook;"),
+    ] {
+        let site = Site::new();
+        site.make(&site.api(&guestbook()).expect("a plan"));
+        site.edit("src/lib.rs", from, to);
+        site.make(&delete_api(&site.project(), &old(&guestbook(), false)).expect("a plan"));
+        let comment = to.split("//").nth(1).and_then(|it| it.lines().next()).expect("a comment");
+        assert!(site.tree()["src/lib.rs"].contains(comment), "{to}");
+    }
+}
+
 #[test]
 fn what_others_need_is_not_deleted() {
     let site = Site::new();
@@ -568,6 +641,81 @@ fn a_diff_names_every_file() {
         "+mod guestbook_controller;\n",
     ] {
         assert!(diff.contains(line), "{diff}");
+    }
+}
+
+/// Has git make the changes of a plan, in a folder that may be below a repository.
+fn git_apply(folder: &Path, plan: &Plan) {
+    let mut git = Command::new("git");
+    git.args(["apply", "--whitespace=nowarn", "-"]).current_dir(folder);
+    let mut git = git.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("git runs");
+    let mut input = git.stdin.take().expect("it is piped");
+    input.write_all(plan.diff().as_bytes()).expect("git reads it");
+    drop(input);
+    let output = git.wait_with_output().expect("git ends");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}\n{}", plan.diff());
+}
+
+/// What `--dry-run` prints is what is done, whoever does it.
+#[test]
+fn git_makes_of_a_diff_what_is_made() {
+    if !Command::new("git").arg("--version").output().is_ok_and(|it| it.status.success()) {
+        eprintln!("skipped: there is no git");
+        return;
+    }
+    // Below a repository, and below none.
+    for is_repository in [false, true] {
+        let by_git = tempfile::tempdir().expect("a folder");
+        if is_repository {
+            let mut init = Command::new("git");
+            let init = init.args(["init", "--quiet"]).current_dir(by_git.path());
+            assert!(init.status().expect("git runs").success());
+        }
+        let folder = by_git.path().join("book-keeper");
+        fs::create_dir(&folder).expect("a folder");
+        let theirs = |path: &str| folder.join(path);
+        let site = Site { dir: tempfile::tempdir().expect("a folder") };
+        let check = |plan: Plan| {
+            assert!(!plan.is_empty());
+            git_apply(&folder, &plan);
+            site.make(&plan);
+            assert_eq!(tree(&folder), site.tree(), "{}", plan.diff());
+        };
+        let both = |path: &str, text: &str| {
+            for path in [site.root().join(path), theirs(path)] {
+                fs::write(path, text).expect("written");
+            }
+        };
+        check(init(site.root(), &begin()).expect("a plan"));
+        // Without an end of its last line, and with ends as some editors make them.
+        let text = site.tree()["src/lib.rs"].clone();
+        both("src/lib.rs", text.trim_end());
+        both("tests/it/main.rs", &site.tree()["tests/it/main.rs"].replace('\n', "\r\n"));
+        check(site.api(&guestbook()).expect("a plan"));
+        check(site.webhook(&hooks(&guestbook())).expect("a plan"));
+        check(delete_webhook(&site.project(), &hooks(&guestbook()), false).expect("a plan"));
+        // Nothing is left of it.
+        both("src/guestbook/v1.rs", "");
+        both("src/guestbook.rs", "");
+        both("src/guestbook/controller.rs", "//! Mine.");
+        let change = |before: Option<&str>, after: Option<&str>| {
+            let text = |side: Option<&str>| side.map(str::to_owned);
+            let change = Change {
+                path: "src/guestbook/v1.rs".into(),
+                before: text(before),
+                after: text(after),
+            };
+            Plan { changes: vec![change] }
+        };
+        // A diff without lines is about the whole repository, wherever git is asked.
+        if !is_repository {
+            check(change(Some(""), None));
+            check(change(None, Some("")));
+        }
+        check(change(Some(""), Some("//! Anew.")));
+        check(change(Some("//! Anew."), Some("//! Anew.\n")));
+        check(change(Some("//! Anew.\n"), Some("")));
     }
 }
 
