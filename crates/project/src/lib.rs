@@ -10,6 +10,7 @@ mod apply;
 mod change;
 pub mod compare;
 pub mod definition;
+mod elsewhere;
 pub mod image;
 pub mod import;
 mod layout;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use toml_edit::DocumentMut;
 
 use crate::change::{Draft, ReadError};
+use crate::elsewhere::{self, Known};
 use crate::name;
 use crate::source::{self, EditError, Kind};
 
@@ -23,7 +24,7 @@ pub struct Project {
     pub namespaced: bool,
 }
 
-/// A kind that a project defines, in all its versions.
+/// A kind that a project defines, in all its versions, or one of others that it attends to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Api {
     pub module: String,
@@ -33,12 +34,16 @@ pub struct Api {
     pub namespaced: bool,
     /// In the order the source has them.
     pub versions: Vec<String>,
+    /// The path of its type, if something else defines it: Kubernetes, or whoever's definition was
+    /// imported.
+    pub elsewhere: Option<String>,
 }
 
 /// As people are told of it: its kind, its group, and all its versions.
 impl fmt::Display for Api {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {}/{}", self.kind, self.group, self.versions.join(","))
+        let group = elsewhere::group_name(&self.group);
+        write!(f, "{} of {group}/{}", self.kind, self.versions.join(","))
     }
 }
 
@@ -119,7 +124,7 @@ impl Project {
         self.name.replace('-', "_")
     }
 
-    /// The kinds that it defines.
+    /// The kinds that it defines, and those of others that it attends to.
     ///
     /// # Errors
     /// If a source cannot be read.
@@ -139,14 +144,53 @@ impl Project {
                     }
                     let module = module.clone();
                     let versions = Vec::new();
-                    let new = || Api { module, group, kind, plural, namespaced, versions };
+                    let elsewhere = None;
+                    let new =
+                        || Api { module, group, kind, plural, namespaced, versions, elsewhere };
                     api.get_or_insert_with(new).versions.push(version.clone());
                 }
             }
-            apis.extend(api);
+            match api {
+                Some(api) => apis.push(api),
+                None => apis.extend(attended(&mut draft, &module)?),
+            }
         }
         Ok(apis)
     }
+}
+
+impl Api {
+    /// A kind of others, as a module attends to it.
+    pub(crate) fn of(known: Known, module: String) -> Self {
+        let Known { group, version, kind, plural, namespaced, path, .. } = known;
+        Api {
+            module,
+            group,
+            kind,
+            plural: Some(plural),
+            namespaced,
+            versions: vec![version],
+            elsewhere: Some(path),
+        }
+    }
+}
+
+/// The kind of others that a module attends to: the one whose type it has under its own name.
+fn attended(draft: &mut Draft<'_>, module: &str) -> Result<Option<Api>, ProjectError> {
+    let path = module_path(module);
+    let Some(text) = draft.read(&path)? else { return Ok(None) };
+    let exported = source::exported(&text).map_err(|error| in_file(&path, error))?;
+    let is_its = |known: &Known| {
+        exported.contains(&known.path) && elsewhere::modules(known).iter().any(|it| it == module)
+    };
+    if exported.is_empty() {
+        return Ok(None);
+    }
+    let found = match elsewhere::built_in().into_iter().find(is_its) {
+        Some(known) => Some(known),
+        None => elsewhere::imported(draft)?.into_iter().find(is_its),
+    };
+    Ok(found.map(|known| Api::of(known, module.to_owned())))
 }
 
 pub(crate) const LIBRARY: &str = "src/lib.rs";

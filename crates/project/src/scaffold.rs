@@ -4,6 +4,7 @@
 //! creating did, byte for byte, and asks before it takes what an author has written since.
 
 mod api;
+mod attend;
 mod begin;
 mod piece;
 #[cfg(test)]

@@ -16,7 +16,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned as _;
 use syn::{Expr, File, Item, ItemFn, ItemMod, Stmt};
 
-pub(crate) use self::calls::{Call, calls};
+pub(crate) use self::calls::{Call, calls, exported};
 pub(crate) use self::kind::{Kind, kinds, with_version};
 
 /// Why a source cannot be edited.

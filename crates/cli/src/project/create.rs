@@ -95,7 +95,8 @@ pub(crate) enum Delete {
 /// A version of a kind.
 #[derive(clap::Args)]
 struct Subject {
-    /// The group of the kind, without the project's domain.
+    /// The group of the kind, without the project's domain; of a kind of others all of it, as `apps`,
+    /// or `core` for the one without a name.
     #[arg(long, default_value = "")]
     group: String,
     /// As `v1` or `v1alpha1`.

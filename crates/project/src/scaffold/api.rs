@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use super::piece::Piece;
-use super::{ScaffoldError, finished};
+use super::{ScaffoldError, attend, finished};
 use crate::change::{Draft, Plan};
+use crate::elsewhere;
 use crate::name::{self, NameError};
 use crate::project::{
     Api, LIBRARY, Project, TESTS, declared, in_file, kinds, module_path, part_path,
@@ -51,12 +52,24 @@ const TYPES: &str = include_str!("../../templates/types.rs.txt");
 const CONTROLLER: &str = include_str!("../../templates/controller.rs.txt");
 const CONTROLLER_TEST: &str = include_str!("../../templates/controller_test.rs.txt");
 
-/// Plans a kind, another version of one, or a controller for one.
+/// Plans a kind, another version of one, or a controller for one: also for a kind of Kubernetes, or
+/// one whose types were imported.
 ///
 /// # Errors
 /// If a name cannot be or is taken, or a source cannot be edited.
 pub fn create_api(project: &Project, wanted: &NewApi) -> Result<Plan, ScaffoldError> {
     let NewApi { group, version, kind, plural, .. } = wanted;
+    if !wanted.resource
+        && let Some(api) = attend::find_or_new(project, group, version, kind)?
+    {
+        agree(&api, None, plural.as_ref())?;
+        let mut draft = Draft::of(&project.root);
+        if wanted.controller && !has_part(&mut draft, &api, "controller")? {
+            let pieces = [attend::kind_pieces(&api), controller_pieces(project, &api, version)];
+            pieces.iter().flatten().try_for_each(|piece| piece.create(&mut draft))?;
+        }
+        return Ok(finished(draft));
+    }
     name::group(group, &project.domain)?;
     name::version("version", version)?;
     name::kind(kind)?;
@@ -77,6 +90,7 @@ pub fn create_api(project: &Project, wanted: &NewApi) -> Result<Plan, ScaffoldEr
                 plural: plural.clone(),
                 namespaced: wanted.namespaced,
                 versions: Vec::new(),
+                elsewhere: None,
             };
             let plural = api.plural.clone().unwrap_or_else(|| name::plural_of(kind));
             name::definition(&plural, &api.group)?;
@@ -85,8 +99,11 @@ pub fn create_api(project: &Project, wanted: &NewApi) -> Result<Plan, ScaffoldEr
         }
         None => {
             return Err(ScaffoldError::Contradiction(format!(
-                "{kind} of {whole} is no kind of this project, so there is nothing to control: add \
-                 --resource to define it"
+                "{kind} of {whole} is no kind of this project, none of Kubernetes that is called \
+                 {}/{version}, and none that was imported into it: `kubewright import --crd FILE \
+                 --output src/imported` makes types of a definition, which `src/lib.rs` must have \
+                 among its modules; or add --resource to define it",
+                elsewhere::group_name(group)
             )));
         }
     };
@@ -113,7 +130,10 @@ pub fn delete_api(project: &Project, unwanted: &OldApi) -> Result<Plan, Scaffold
     let OldApi { group, version, kind, plural, .. } = unwanted;
     let whole = name::whole_group(group, &project.domain);
     let apis = project.apis()?;
-    let api = find(&apis, &whole, kind)?.filter(|api| api.versions.contains(version));
+    if let Some(api) = attend::find(project, &apis, group, kind) {
+        return delete_attended(project, api, unwanted);
+    }
+    let api = own(&apis, &whole, kind).filter(|api| api.versions.contains(version));
     let Some(api) = api else { return Ok(Plan::default()) };
     agree(api, unwanted.cluster_scoped.then_some(false), plural.as_ref())?;
     let mut draft = Draft::of(&project.root);
@@ -134,6 +154,24 @@ pub fn delete_api(project: &Project, unwanted: &OldApi) -> Result<Plan, Scaffold
     }
     allow(edited, unwanted.force)?;
     Ok(finished(draft))
+}
+
+/// The same for a kind of others, of which there is a controller at most.
+fn delete_attended(project: &Project, api: &Api, unwanted: &OldApi) -> Result<Plan, ScaffoldError> {
+    let OldApi { version, kind, plural, .. } = unwanted;
+    if !unwanted.controller {
+        return Err(ScaffoldError::Contradiction(format!(
+            "{kind} is not defined here, and cannot be deleted: its controller can, with \
+             --controller"
+        )));
+    }
+    agree(api, unwanted.cluster_scoped.then_some(false), plural.as_ref())?;
+    let mut draft = Draft::of(&project.root);
+    if !api.versions.contains(version) || !has_part(&mut draft, api, "controller")? {
+        return Ok(Plan::default());
+    }
+    let pieces = controller_pieces(project, api, version);
+    attend::delete(draft, api, &["controller"], &pieces, unwanted.force)
 }
 
 /// Refuses to take away a version that something else needs.
@@ -182,7 +220,12 @@ pub(super) fn allow(mut edited: Vec<PathBuf>, force: bool) -> Result<(), Scaffol
     if edited.is_empty() || force { Ok(()) } else { Err(ScaffoldError::Edited(edited)) }
 }
 
-/// The kind of a project with this name.
+/// The kind of a project's own with this name.
+pub(super) fn own<'a>(apis: &'a [Api], group: &str, kind: &str) -> Option<&'a Api> {
+    apis.iter().find(|api| api.elsewhere.is_none() && api.group == group && api.kind == kind)
+}
+
+/// The same; refuses a name that something else has.
 pub(super) fn find<'a>(
     apis: &'a [Api],
     group: &str,
@@ -336,22 +379,27 @@ fn controller_pieces(project: &Project, api: &Api, version: &str) -> Vec<Piece> 
         ("namespace", namespace.to_owned()),
     ];
     let values: Vec<(&str, &str)> = values.iter().map(|(name, it)| (*name, it.as_str())).collect();
-    let test = format!("{module}_controller");
-    vec![
+    let template = if api.elsewhere.is_some() { attend::CONTROLLER } else { CONTROLLER };
+    let mut pieces = vec![
         Piece::module(
             module_path(module),
             "pub mod controller;",
             part_path(module, "controller"),
-            fill(CONTROLLER, &values),
+            fill(template, &values),
         ),
         Piece::call(LIBRARY, "operator", "controller", &format!("{module}::controller::new()")),
-        Piece::module(
+    ];
+    // What a valid object of a kind of others is, and who else looks after it, is not known.
+    if api.elsewhere.is_none() {
+        let test = format!("{module}_controller");
+        pieces.push(Piece::module(
             TESTS,
             format!("mod {test};"),
             format!("tests/it/{test}.rs"),
             fill(CONTROLLER_TEST, &values),
-        ),
-    ]
+        ));
+    }
+    pieces
 }
 
 /// Whether a kind has a controller, and it is about this version.

@@ -4,9 +4,12 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use kubewright_apimachinery::builtin;
+
 use super::*;
 use crate::apply::{apply, ordered};
 use crate::change::Change;
+use crate::elsewhere;
 use crate::project::Project;
 use crate::source;
 use crate::upgrade::COMPANIONS;
@@ -575,6 +578,165 @@ fn names_that_are_taken_are_refused() {
     let expected = "--kind \"Guestbook\": `src/guestbook.rs` is Guestbook of webapp.my.domain/v1: \
                     choose another";
     assert_eq!(told(site.api(&other)), expected);
+}
+
+/// A kind of Kubernetes, or of whoever's definition was imported.
+fn of_others(group: &str, version: &str, kind: &str) -> NewApi {
+    NewApi {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind: kind.to_owned(),
+        resource: false,
+        ..guestbook()
+    }
+}
+
+/// What `kubewright import` makes, in a project that has it among its modules.
+fn import(site: &Site) {
+    let source = include_str!("../../tests/it/import/imported/zoo.rs");
+    fs::create_dir(site.root().join("src/imported")).expect("a folder");
+    fs::write(site.root().join("src/imported/zoo.rs"), source).expect("written");
+    fs::write(site.root().join("src/imported.rs"), "pub mod zoo;\n").expect("written");
+    site.edit("src/lib.rs", "use kubewright", "pub mod imported;\n\nuse kubewright");
+}
+
+/// Each time the tree is as it was, byte for byte.
+#[test]
+fn kinds_of_others_are_attended_to_and_left() {
+    let pods = Hooks { conversion: false, ..hooks(&of_others("core", "v1", "Pod")) };
+    let one = |hooks: &Hooks| Hooks { validation: false, ..hooks.clone() };
+    let steps = [
+        Step::Api(of_others("apps", "v1", "Deployment")),
+        // In either order.
+        Step::Webhook(one(&pods)),
+        Step::Webhook(pods),
+        Step::Api(of_others("core", "v1", "Pod")),
+        Step::Api(of_others("networking", "v1", "Ingress")),
+        Step::Webhook(hooks(&of_others("", "v1", "Namespace"))),
+        Step::Api(of_others("example.com", "v1", "Zoo")),
+        Step::Webhook(hooks(&of_others("example.com", "v1", "Zoo"))),
+        // Both are of core, or of a group of their own.
+        Step::Api(of_others("events.k8s.io", "v1", "Event")),
+        Step::Api(of_others("core", "v1", "Event")),
+        // A kind of the project's own goes first.
+        Step::Api(NewApi { kind: "Job".to_owned(), ..guestbook() }),
+        Step::Api(of_others("batch", "v1", "CronJob")),
+        Step::Api(of_others("batch", "v1", "Job")),
+    ];
+    let site = Site::new();
+    import(&site);
+    let mut trees = Vec::new();
+    for step in &steps {
+        trees.push(site.tree());
+        let plan = step.forth(&site);
+        assert!(!plan.is_empty());
+        site.make(&plan);
+        let again = step.forth(&site);
+        assert!(again.is_empty(), "twice is once:\n{}", again.diff());
+    }
+    let told: Vec<String> =
+        site.project().apis().expect("kinds").iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "Job of batch/v1",
+            "Event of core/v1",
+            "CronJob of batch/v1",
+            "Deployment of apps/v1",
+            "Event of events.k8s.io/v1",
+            "Ingress of networking.k8s.io/v1",
+            "Job of webapp.my.domain/v1",
+            "Namespace of core/v1",
+            "Pod of core/v1",
+            "Zoo of example.com/v1",
+        ]
+    );
+    for (at, (step, before)) in steps.iter().zip(trees).enumerate().rev() {
+        // Both webhooks go at once.
+        if at == 1 {
+            assert!(step.back(&site).is_empty());
+            continue;
+        }
+        let plan = step.back(&site);
+        site.make(&plan);
+        let again = step.back(&site);
+        assert!(again.is_empty(), "twice is once:\n{}", again.diff());
+        if at != 2 {
+            assert_eq!(site.tree(), before, "{}", plan.diff());
+        }
+    }
+    assert!(site.project().apis().expect("kinds").is_empty());
+}
+
+#[test]
+fn what_is_asked_of_kinds_of_others_must_make_sense() {
+    let site = Site::new();
+    let check = |wanted: NewApi, expected: &str| assert_eq!(told(site.api(&wanted)), expected);
+    check(
+        of_others("apps", "v1beta1", "Deployment"),
+        "--version \"v1beta1\": Deployment of apps has v1",
+    );
+    check(
+        NewApi { plural: Some("deploys".to_owned()), ..of_others("apps", "v1", "Deployment") },
+        "--plural: Deployment has its plural already, in all versions: leave it out",
+    );
+    let unknown = told(site.api(&of_others("apps", "v1", "Deploymint")));
+    assert!(unknown.starts_with("Deploymint of apps.my.domain is no kind of this"), "{unknown}");
+    assert!(unknown.contains("none of Kubernetes that is called apps/v1"), "{unknown}");
+    assert!(unknown.contains("`kubewright import --crd FILE --output src/imported`"), "{unknown}");
+    let unknown = told(site.webhook(&hooks(&of_others("apps", "v1", "Deploymint"))));
+    assert!(unknown.contains("`kubewright import --crd FILE --output src/imported`"), "{unknown}");
+    let converted = Hooks { conversion: true, ..hooks(&of_others("core", "v1", "Pod")) };
+    assert_eq!(
+        told(site.webhook(&converted)),
+        "--conversion: versions of Pod are converted by whoever defines it: leave it out"
+    );
+
+    import(&site);
+    check(
+        of_others("example.com", "v9", "Zoo"),
+        "--version \"v9\": Zoo of example.com has v1, v1alpha1",
+    );
+    site.edit("src/imported.rs", "pub mod", "mod");
+    check(
+        of_others("example.com", "v1", "Zoo"),
+        "src/imported.rs: nothing else sees `mod zoo`, where Zoo is: make it `pub mod zoo`",
+    );
+
+    let autoscaler = of_others("autoscaling", "v2", "HorizontalPodAutoscaler");
+    site.make(&site.api(&autoscaler).expect("a plan"));
+    check(
+        NewApi { version: "v1".to_owned(), ..autoscaler.clone() },
+        "--version \"v1\": `src/horizontal_pod_autoscaler.rs` is HorizontalPodAutoscaler of \
+         autoscaling/v2: change what it uses, or leave the version as it is",
+    );
+    let kind = OldApi { controller: false, resource: true, ..old(&autoscaler, false) };
+    assert_eq!(
+        told(delete_api(&site.project(), &kind)),
+        "HorizontalPodAutoscaler is not defined here, and cannot be deleted: its controller can, \
+         with --controller"
+    );
+    // What its author wrote goes only if it is said.
+    site.edit("src/horizontal_pod_autoscaler/controller.rs", "Action::Done", "Action::Never");
+    let refused = told(delete_api(&site.project(), &old(&autoscaler, false)));
+    assert!(refused.starts_with("src/horizontal_pod_autoscaler/controller.rs would"), "{refused}");
+}
+
+/// Whatever is kept and can be listed has a row.
+#[test]
+fn all_kinds_of_kubernetes_are_known() {
+    let known = elsewhere::built_in();
+    for version in builtin::versions() {
+        for resource in version.resources.iter().filter(|it| it.storage.is_some()) {
+            let is_there = known.iter().any(|it| {
+                (it.group.as_str(), it.version.as_str()) == (version.group, version.version)
+                    && it.plural == resource.name
+                    && it.kind == resource.kind
+                    && it.namespaced == resource.namespaced
+            });
+            assert!(is_there, "{} of {}/{}", resource.kind, version.group, version.version);
+        }
+    }
 }
 
 /// Both would be one definition, or a cluster would refuse the second.

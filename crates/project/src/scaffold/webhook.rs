@@ -1,9 +1,10 @@
 //! Webhooks of a kind.
 
-use super::api::{allow, find, has_part, no_version, stored};
+use super::api::{allow, find, has_part, no_version, own, stored};
 use super::piece::Piece;
-use super::{ScaffoldError, finished};
+use super::{ScaffoldError, attend, finished};
 use crate::change::{Draft, Plan};
+use crate::elsewhere;
 use crate::name;
 use crate::project::{Api, LIBRARY, Project, declared, module_path, part_path};
 use crate::template::fill;
@@ -34,11 +35,23 @@ const SPOKE: &str = include_str!("../../templates/spoke.rs.txt");
 /// If there is no such kind or version, or a source cannot be edited.
 pub fn create_webhook(project: &Project, wanted: &Hooks) -> Result<Plan, ScaffoldError> {
     let Hooks { group, version, kind, .. } = wanted;
-    let Some(api) = kind_of(project, wanted)? else {
-        let whole = name::whole_group(group, &project.domain);
+    check_meant(wanted)?;
+    if let Some(api) = attend::find_or_new(project, group, version, kind)? {
+        let mut draft = Draft::of(&project.root);
+        let pieces = [attend::kind_pieces(&api), attended_pieces(project, &api, wanted)?];
+        pieces.iter().flatten().try_for_each(|piece| piece.create(&mut draft))?;
+        return Ok(finished(draft));
+    }
+    check_names(project, wanted)?;
+    let whole = name::whole_group(group, &project.domain);
+    let apis = project.apis()?;
+    let Some(api) = find(&apis, &whole, kind)?.cloned() else {
         return Err(ScaffoldError::Contradiction(format!(
-            "{kind} of {whole} is no kind of this project: `kubewright create api --group {group:?} \
-             --version {version} --kind {kind} --resource` first"
+            "{kind} of {whole} is no kind of this project, none of Kubernetes that is called \
+             {}/{version}, and none that was imported into it: `kubewright create api --group \
+             {group:?} --version {version} --kind {kind} --resource` first, or `kubewright import \
+             --crd FILE --output src/imported`, which `src/lib.rs` must have among its modules",
+            elsewhere::group_name(group)
         )));
     };
     if !api.versions.contains(version) {
@@ -60,7 +73,30 @@ pub fn delete_webhook(
     unwanted: &Hooks,
     force: bool,
 ) -> Result<Plan, ScaffoldError> {
-    let api = kind_of(project, unwanted)?.filter(|api| api.versions.contains(&unwanted.version));
+    check_meant(unwanted)?;
+    let Hooks { group, version, kind, .. } = unwanted;
+    let apis = project.apis()?;
+    if let Some(api) = attend::find(project, &apis, group, kind) {
+        let mut draft = Draft::of(&project.root);
+        let mut going = Vec::new();
+        for (part, is_meant) in
+            [("defaulting", unwanted.defaulting), ("validation", unwanted.validation)]
+        {
+            if is_meant && api.versions.contains(version) && has_part(&mut draft, api, part)? {
+                going.push(part);
+            }
+        }
+        let going_hooks = Hooks {
+            defaulting: going.contains(&"defaulting"),
+            validation: going.contains(&"validation"),
+            ..unwanted.clone()
+        };
+        let pieces = attended_pieces(project, api, &going_hooks)?;
+        return attend::delete(draft, api, &going, &pieces, force);
+    }
+    check_names(project, unwanted)?;
+    let whole = name::whole_group(group, &project.domain);
+    let api = own(&apis, &whole, kind).filter(|api| api.versions.contains(version)).cloned();
     let Some(api) = api else { return Ok(Plan::default()) };
     let mut draft = Draft::of(&project.root);
     let mut there = |is_meant: bool, part: &str| {
@@ -80,9 +116,8 @@ pub fn delete_webhook(
     Ok(finished(draft))
 }
 
-/// The kind that webhooks are of, if there is one; refuses what makes no sense of any.
-fn kind_of(project: &Project, hooks: &Hooks) -> Result<Option<Api>, ScaffoldError> {
-    let Hooks { group, version, kind, .. } = hooks;
+/// Refuses what makes no sense of any kind.
+fn check_meant(hooks: &Hooks) -> Result<(), ScaffoldError> {
     if !(hooks.defaulting || hooks.validation || hooks.conversion) {
         return Err(ScaffoldError::Contradiction(
             "say which webhooks: --defaulting, --programmatic-validation, --conversion".to_owned(),
@@ -91,12 +126,16 @@ fn kind_of(project: &Project, hooks: &Hooks) -> Result<Option<Api>, ScaffoldErro
     if !hooks.spokes.is_empty() && !hooks.conversion {
         return Err(ScaffoldError::Contradiction("--spoke goes with --conversion".to_owned()));
     }
+    Ok(())
+}
+
+/// Refuses what is the name of no kind of this project.
+fn check_names(project: &Project, hooks: &Hooks) -> Result<(), ScaffoldError> {
+    let Hooks { group, version, kind, .. } = hooks;
     name::group(group, &project.domain)?;
     name::version("version", version)?;
     hooks.spokes.iter().try_for_each(|spoke| name::version("spoke", spoke))?;
-    name::kind(kind)?;
-    let whole = name::whole_group(group, &project.domain);
-    Ok(find(&project.apis()?, &whole, kind)?.cloned())
+    Ok(name::kind(kind)?)
 }
 
 /// What the webhooks consist of.
@@ -118,22 +157,70 @@ fn pieces(draft: &mut Draft<'_>, api: &Api, hooks: &Hooks) -> Result<Vec<Piece>,
         ("words", &words),
         ("version", &hooks.version),
     ];
-    let parent = module_path(module);
     let mut pieces = Vec::new();
     for (part, template, is_meant) in
         [("defaulting", DEFAULTING, hooks.defaulting), ("validation", VALIDATION, hooks.validation)]
     {
         if is_meant {
-            let (declaration, path) = (format!("pub mod {part};"), part_path(module, part));
-            pieces.push(Piece::module(&parent, declaration, path, fill(template, &values)));
-            let about = format!("{module}::{part}::webhook()");
-            pieces.push(Piece::call(LIBRARY, "operator", "webhook", &about));
+            pieces.extend(admission_pieces(module, part, fill(template, &values)));
         }
     }
     if hooks.conversion {
         pieces.extend(conversion_pieces(draft, api, hooks)?);
     }
     Ok(pieces)
+}
+
+/// The same of a kind of others.
+fn attended_pieces(
+    project: &Project,
+    api: &Api,
+    hooks: &Hooks,
+) -> Result<Vec<Piece>, ScaffoldError> {
+    let Api { module, kind, .. } = api;
+    if hooks.conversion {
+        return Err(ScaffoldError::Contradiction(format!(
+            "--conversion: versions of {kind} are converted by whoever defines it: leave it out"
+        )));
+    }
+    let label = format!("{}.{}/webhooks", project.name, project.domain);
+    let words = module.replace('_', "-");
+    // Selectors of namespaces say nothing about objects that are in none.
+    let (subject, method) = match api.namespaced {
+        true => ("objects of namespaces", "namespaces"),
+        false => ("objects", "objects"),
+    };
+    let values = [
+        ("kind", kind.as_str()),
+        ("words", &words),
+        ("label", &label),
+        ("subject", subject),
+        ("method", method),
+    ];
+    let mut pieces = Vec::new();
+    for (part, template, is_meant) in [
+        ("defaulting", attend::DEFAULTING, hooks.defaulting),
+        ("validation", attend::VALIDATION, hooks.validation),
+    ] {
+        if is_meant {
+            pieces.extend(admission_pieces(module, part, fill(template, &values)));
+        }
+    }
+    Ok(pieces)
+}
+
+/// A webhook for admission, and its place in the program.
+fn admission_pieces(module: &str, part: &str, text: String) -> [Piece; 2] {
+    let about = format!("{module}::{part}::webhook()");
+    [
+        Piece::module(
+            module_path(module),
+            format!("pub mod {part};"),
+            part_path(module, part),
+            text,
+        ),
+        Piece::call(LIBRARY, "operator", "webhook", &about),
+    ]
 }
 
 fn conversion_pieces(

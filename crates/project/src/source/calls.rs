@@ -8,7 +8,9 @@ use quote::ToTokens as _;
 use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
-use syn::{Expr, ExprMethodCall, File, ItemMod, ItemUse, Pat, Path, Stmt, UseTree};
+use syn::{
+    Expr, ExprMethodCall, File, Item, ItemMod, ItemUse, Pat, Path, Stmt, UseTree, Visibility,
+};
 
 use super::{EditError, comment, lines_of, parse, range, without_space};
 
@@ -177,6 +179,22 @@ pub(super) fn imports(file: &File) -> BTreeMap<String, String> {
     let mut imports = Imports(BTreeMap::new());
     imports.visit_file(file);
     imports.0
+}
+
+/// The paths of what a source has from elsewhere and shows to everybody, under the same name.
+pub(crate) fn exported(text: &str) -> Result<Vec<String>, EditError> {
+    let file = parse(text)?;
+    let mut names = BTreeMap::new();
+    for item in &file.items {
+        match item {
+            Item::Use(item) if matches!(item.vis, Visibility::Public(_)) => {
+                add(&item.tree, "", &mut names);
+            }
+            _ => {}
+        }
+    }
+    let is_same = |(name, path): &(String, String)| path.ends_with(&format!("::{name}"));
+    Ok(names.into_iter().filter(is_same).map(|(_, path)| path).collect())
 }
 
 fn add(tree: &UseTree, before: &str, imports: &mut BTreeMap<String, String>) {

@@ -1,7 +1,7 @@
 //! Generated types are what is committed, compile, and keep objects as they are.
 
 #[expect(dead_code, unreachable_pub, reason = "they are what a project would have")]
-mod imported;
+pub(crate) mod imported;
 mod real;
 
 use std::path::{Path, PathBuf};

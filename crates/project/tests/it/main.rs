@@ -1,11 +1,18 @@
 //! Projects as their authors find them on disk.
 
+mod attended;
+#[expect(unreachable_pub, reason = "it is what a project would have")]
+mod boat;
 mod bundle;
+#[expect(unreachable_pub, reason = "it is what a project would have")]
+mod deployment;
 #[expect(unreachable_pub, reason = "it is what a project would have")]
 mod ferry;
 mod guestbook;
 mod helm;
 mod import;
+#[expect(unreachable_pub, reason = "it is what a project would have")]
+mod node;
 mod package;
 mod patch;
 mod registry;
