@@ -186,6 +186,9 @@ const EXISTING: &str = "KUBEWRIGHT_TEST_EXISTING";
 
 const SHELF: [&str; 6] = ["--group", "library", "--version", "v1", "--kind", "Shelf"];
 pub(crate) const BOOK: [&str; 6] = ["--group", "library", "--version", "v1", "--kind", "Book"];
+const DEPLOYMENT: [&str; 6] = ["--group", "apps", "--version", "v1", "--kind", "Deployment"];
+const POD: [&str; 6] = ["--group", "core", "--version", "v1", "--kind", "Pod"];
+const ZOO: [&str; 6] = ["--group", "example.com", "--version", "v1", "--kind", "Zoo"];
 const BOOK_V2: [&str; 6] = ["--group", "library", "--version", "v2", "--kind", "Book"];
 
 #[test]
@@ -210,6 +213,42 @@ fn a_dry_run_shows_and_changes_nothing() {
     shop.run(&delete);
     assert_eq!(shop.tree(), before);
     assert_eq!(shop.run(&delete), "nothing to change: it is so already\n");
+}
+
+/// Those of Kubernetes, and those whose types were imported.
+#[test]
+fn kinds_of_others_have_controllers_and_webhooks_here() {
+    let shop = Workshop::new("others");
+    shop.init();
+    let control = [&["create", "api"], &ZOO[..], &["--resource=false", "--controller"]].concat();
+    let refused = shop.refused(&control);
+    assert!(refused.contains("`kubewright import --crd FILE --output src/imported`"), "{refused}");
+    import_zoo(&shop);
+    let before = shop.tree();
+    shop.run(&control);
+    let judge = [&["create", "webhook"], &POD[..], &["--validation"]].concat();
+    let told = shop.run(&judge);
+    assert_eq!(told, "edit   src/lib.rs\ncreate src/pod/validation.rs\ncreate src/pod.rs\n");
+    assert_eq!(shop.run(&judge), "nothing to change: it is so already\n");
+    let library = fs::read_to_string(shop.root().join("src/lib.rs")).expect("a text");
+    assert!(library.contains(".controller(zoo::controller::new())"), "{library}");
+    let kind = fs::read_to_string(shop.root().join("src/zoo.rs")).expect("a text");
+    assert!(kind.contains("pub use crate::imported::zoo::v1::Zoo;"), "{kind}");
+    shop.run(&[&["delete", "webhook"], &POD[..], &["--validation"]].concat());
+    shop.run(&[&["delete", "api"], &ZOO[..]].concat());
+    assert_eq!(shop.tree(), before);
+}
+
+/// Brings the types of a definition into a project.
+fn import_zoo(shop: &Workshop) {
+    let crd = Workshop::checkout().join("crates/project/tests/it/import/crds/zoo.yaml");
+    let crd = crd.to_str().expect("a path");
+    shop.run(&["import", "--crd", crd, "--output", "src/imported"]);
+    fs::write(shop.root().join("src/imported.rs"), "pub mod zoo;\n").expect("written");
+    let library = shop.root().join("src/lib.rs");
+    let text = fs::read_to_string(&library).expect("a text");
+    let text = text.replace("use kubewright", "pub mod imported;\n\nuse kubewright");
+    fs::write(library, text).expect("written");
 }
 
 /// Whoever says nothing on a terminal is asked, and what is no answer is asked again.
@@ -378,6 +417,10 @@ fn a_project_goes_from_its_first_file_to_a_cluster() {
     shop.run(&[&["create", "api"], &BOOK_V2[..], &["--resource"]].concat());
     let conversion = ["--conversion", "--spoke", "v2"];
     shop.run(&[&["create", "webhook"], &BOOK[..], &conversion].concat());
+    let without_others = shop.tree();
+    let controller = ["--resource=false", "--controller"];
+    shop.run(&[&["create", "api"], &DEPLOYMENT[..], &controller].concat());
+    shop.run(&[&["create", "webhook"], &POD[..], &admission].concat());
 
     check_tests(&shop);
     let whole = shop.tree();
@@ -392,6 +435,9 @@ fn a_project_goes_from_its_first_file_to_a_cluster() {
     }
     assert_eq!(shop.tree(), whole);
 
+    shop.run(&[&["delete", "webhook"], &POD[..], &admission].concat());
+    shop.run(&[&["delete", "api"], &DEPLOYMENT[..]].concat());
+    assert_eq!(shop.tree(), without_others);
     shop.run(&[&["delete", "webhook"], &BOOK[..], &conversion].concat());
     shop.run(&[&["delete", "api"], &BOOK_V2[..]].concat());
     assert_eq!(shop.tree(), one_version);
@@ -419,6 +465,8 @@ fn check_tests(shop: &Workshop) {
         "book::validation::tests::a_name_that_is_no_label_is_refused",
         "book::validation::tests::what_is_there_can_be_changed_and_deleted",
         "book_controller::an_object_becomes_ready",
+        "pod::defaulting::tests::a_label_that_is_missing_is_added_and_one_that_is_there_stays",
+        "pod::validation::tests::a_name_that_is_no_label_is_refused",
         "shelf_controller::an_object_becomes_ready",
         "the_operator_can_be_installed",
     ] {
