@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use kubewright_project::{Plan, Project, ProjectError, apply, begun, recover};
+use kubewright_project::{Plan, Project, ProjectError, Turn, apply, begun, recover, take_turn};
 use serde_json::json;
 
 use crate::cluster::Output;
@@ -31,15 +31,16 @@ impl Which {
     /// The project, after what a command that was killed has begun is finished.
     pub(crate) fn open(&self) -> Result<Project> {
         let project = self.find()?;
-        finish(&project.root)?;
+        finish(&project.root, &turn(&project.root)?)?;
         Ok(project)
     }
 
-    /// The same for what changes its files; a dry run does not even finish.
-    fn open_for(&self, how: &How) -> Result<Project> {
+    /// The same for what changes its files, which has its turn until it is done; a dry run does not
+    /// even finish.
+    fn open_for(&self, how: &How) -> Result<(Project, Turn)> {
         let project = self.find()?;
-        how.prepare(&project.root)?;
-        Ok(project)
+        let turn = how.prepare(&project.root)?;
+        Ok((project, turn))
     }
 
     fn find(&self) -> Result<Project> {
@@ -83,10 +84,13 @@ pub(crate) struct How {
 }
 
 impl How {
-    /// Finishes what a command that was killed has begun, or only tells of it.
-    fn prepare(&self, root: &Path) -> Result<()> {
+    /// Waits for others that change the project, and finishes what a command that was killed has
+    /// begun, or only tells of it.
+    fn prepare(&self, root: &Path) -> Result<Turn> {
+        let turn = turn(root)?;
         if !self.dry_run {
-            return finish(root);
+            finish(root, &turn)?;
+            return Ok(turn);
         }
         if let Some(plan) = begun(root)? {
             let paths: Vec<String> =
@@ -97,7 +101,7 @@ impl How {
                 paths.join(", ")
             );
         }
-        Ok(())
+        Ok(turn)
     }
 
     /// Makes the changes of a plan and tells of them, or only tells.
@@ -122,7 +126,13 @@ impl How {
     }
 }
 
-fn finish(root: &Path) -> Result<()> {
+fn turn(root: &Path) -> Result<Turn> {
+    let waiting = || eprintln!("waiting for another command that changes {}", root.display());
+    Ok(take_turn(root, waiting)?)
+}
+
+/// Whoever has not its turn would finish what somebody else is still at.
+fn finish(root: &Path, _: &Turn) -> Result<()> {
     if recover(root)? {
         eprintln!("finished what an interrupted command had begun");
     }

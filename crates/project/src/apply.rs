@@ -9,7 +9,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -43,6 +43,38 @@ pub enum ApplyError {
     /// Somebody wrote into the journal.
     #[error("{}: is not understood: delete it, and see what git says of the rest", path.display())]
     Journal { path: PathBuf },
+}
+
+/// The turn of whoever changes a project: others wait until it is dropped, or its process ends. There
+/// is nothing of it on disk.
+#[derive(Debug)]
+pub struct Turn {
+    /// The project's folder, locked; none where folders cannot be.
+    _folder: Option<File>,
+}
+
+/// Waits for its turn to change the project in the folder `root`. If somebody else has it, `waiting`
+/// is called first.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn take_turn(root: &Path, waiting: impl FnOnce()) -> Result<Turn, ApplyError> {
+    let failed = |source| ReadError { path: root.to_owned(), source };
+    let folder = File::open(root).map_err(failed)?;
+    let locked = match folder.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            waiting();
+            folder.lock()
+        }
+        Err(TryLockError::Error(error)) => Err(error),
+        Ok(()) => Ok(()),
+    };
+    match locked {
+        Ok(()) => Ok(Turn { _folder: Some(folder) }),
+        // Some file systems over a network: as it was before there were turns.
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(Turn { _folder: None }),
+        Err(error) => Err(failed(error).into()),
+    }
 }
 
 /// Makes the changes in the folder `root`.

@@ -22,7 +22,7 @@ mod source;
 mod template;
 mod upgrade;
 
-pub use apply::{ApplyError, apply, begun, recover, replace};
+pub use apply::{ApplyError, Turn, apply, begun, recover, replace, take_turn};
 pub use change::{Change, Plan, ReadError};
 pub use name::NameError;
 pub use project::{Api, Project, ProjectError};

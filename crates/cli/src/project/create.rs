@@ -210,7 +210,6 @@ pub(crate) fn init(args: &InitArgs) -> Result<ExitCode> {
             name.context("name the project after its folder: give --name instead")?.to_owned()
         }
     };
-    args.how.prepare(&root)?;
     let wanted = Init {
         name,
         domain: args.domain.clone(),
@@ -224,10 +223,16 @@ pub(crate) fn init(args: &InitArgs) -> Result<ExitCode> {
         namespaced: args.namespaced,
         library: args.library.library(&root)?,
     };
-    let plan = scaffold::init(&root, &wanted)?;
-    if !args.how.dry_run {
+    if !root.exists() {
+        // What is refused leaves no folder behind.
+        let plan = scaffold::init(&root, &wanted)?;
+        if args.how.dry_run {
+            return args.how.carry_out(&root, &plan);
+        }
         std::fs::create_dir_all(&root).with_context(|| format!("make {}", root.display()))?;
     }
+    let _turn = args.how.prepare(&root)?;
+    let plan = scaffold::init(&root, &wanted)?;
     let code = args.how.carry_out(&root, &plan)?;
     if !plan.is_empty() && !args.how.dry_run {
         eprintln!("`cargo test` runs its tests, `kubewright create api` adds a kind");
@@ -238,7 +243,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<ExitCode> {
 pub(crate) fn create(args: &Create) -> Result<ExitCode> {
     match args {
         Create::Api(args) => {
-            let project = args.which.open_for(&args.how)?;
+            let (project, _turn) = args.which.open_for(&args.how)?;
             let Subject { group, version, kind } = &args.api.subject;
             let (resource, controller) = match args.api.parts() {
                 Some(parts) => parts,
@@ -257,7 +262,7 @@ pub(crate) fn create(args: &Create) -> Result<ExitCode> {
             args.how.carry_out(&project.root, &plan)
         }
         Create::Webhook(args) => {
-            let project = args.which.open_for(&args.how)?;
+            let (project, _turn) = args.which.open_for(&args.how)?;
             let plan = scaffold::create_webhook(&project, &args.hooks.hooks())?;
             args.how.carry_out(&project.root, &plan)
         }
@@ -267,7 +272,7 @@ pub(crate) fn create(args: &Create) -> Result<ExitCode> {
 pub(crate) fn delete(args: &Delete) -> Result<ExitCode> {
     match args {
         Delete::Api(args) => {
-            let project = args.which.open_for(&args.how)?;
+            let (project, _turn) = args.which.open_for(&args.how)?;
             let Subject { group, version, kind } = &args.api.subject;
             let (resource, controller) = args.api.parts().unwrap_or((true, true));
             let unwanted = OldApi {
@@ -284,7 +289,7 @@ pub(crate) fn delete(args: &Delete) -> Result<ExitCode> {
             taken_away(&args.how, &project, &plan)
         }
         Delete::Webhook(args) => {
-            let project = args.which.open_for(&args.how)?;
+            let (project, _turn) = args.which.open_for(&args.how)?;
             let plan = scaffold::delete_webhook(&project, &args.hooks.hooks(), args.force)?;
             taken_away(&args.how, &project, &plan)
         }
@@ -303,7 +308,7 @@ fn taken_away(how: &How, project: &Project, plan: &Plan) -> Result<ExitCode> {
 }
 
 pub(crate) fn change_library(args: &UpgradeArgs) -> Result<ExitCode> {
-    let project = args.which.open_for(&args.how)?;
+    let (project, _turn) = args.which.open_for(&args.how)?;
     let library = args.library.library(&project.root)?;
     let plan = upgrade(&project, &library)?;
     args.how.carry_out(&project.root, &plan)

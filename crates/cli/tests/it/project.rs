@@ -6,6 +6,7 @@
 //! With `KUBEWRIGHT_TEST_EXISTING` set, projects also go to the cluster that the kubeconfig leads to.
 
 mod book;
+mod killed;
 mod stand_in;
 
 use std::collections::BTreeMap;

@@ -1,4 +1,6 @@
 use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::thread;
 
 use super::*;
 
@@ -173,4 +175,21 @@ fn a_file_is_replaced_and_not_written_over() {
     assert_eq!(fs::read_dir(dir.path().join("dist")).expect("a list").count(), 1);
     replace(Path::new("/dev/null"), b"three").expect("written to");
     assert!(!fs::metadata("/dev/null").expect("it is there").is_file());
+}
+
+#[test]
+fn whoever_comes_second_waits_and_nothing_is_left() {
+    let (dir, _) = site();
+    let before = tree(dir.path());
+    let first = take_turn(dir.path(), || panic!("nobody else is there")).expect("a turn");
+    let (told, waits) = mpsc::channel();
+    let path = dir.path().to_owned();
+    let second =
+        thread::spawn(move || take_turn(&path, || told.send(()).expect("somebody listens")));
+    waits.recv().expect("it waits");
+    assert!(!second.is_finished());
+    drop(first);
+    second.join().expect("it ends").expect("a turn");
+    assert_eq!(tree(dir.path()), before);
+    take_turn(&dir.path().join("absent"), || ()).expect_err("there is no folder");
 }
