@@ -236,6 +236,12 @@ pub(crate) fn init(args: &InitArgs) -> Result<ExitCode> {
     let code = args.how.carry_out(&root, &plan)?;
     if !plan.is_empty() && !args.how.dry_run {
         eprintln!("`cargo test` runs its tests, `kubewright create api` adds a kind");
+        if matches!(wanted.library, Library::Path(_)) {
+            eprintln!(
+                "the library is in a folder that `docker build` does not see: `kubewright build` \
+                 makes the image of this project"
+            );
+        }
     }
     Ok(code)
 }

@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use kubewright_apimachinery::builtin;
+use serde_json::Value;
 
 use super::*;
 use crate::apply::{apply, ordered};
@@ -879,6 +880,94 @@ fn git_makes_of_a_diff_what_is_made() {
         check(change(Some("//! Anew."), Some("//! Anew.\n")));
         check(change(Some("//! Anew.\n"), Some("")));
     }
+}
+
+/// Whether `docker build` sees a file: of the rules that fit, the last one counts.
+fn is_in_context(ignored: &str, path: &str) -> bool {
+    let fits = |pattern: &str, name: &str| match pattern.split_once('*') {
+        Some((start, end)) => {
+            name.starts_with(start) && name[start.len()..].ends_with(end) && !name.contains('/')
+        }
+        None => name == pattern,
+    };
+    // What fits a folder fits all that is in it.
+    let folders = || path.match_indices('/').map(|(at, _)| &path[..at]).chain([path]);
+    ignored.lines().fold(true, |is_seen, rule| {
+        let (pattern, is_seen_then) = match rule.strip_prefix('!') {
+            Some(pattern) => (pattern, true),
+            None => (rule, false),
+        };
+        if folders().any(|name| fits(pattern, name)) { is_seen_then } else { is_seen }
+    })
+}
+
+/// What cargo would build in a folder: the name and the source of each target.
+fn targets(root: &Path) -> Vec<(String, String)> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
+    let output = cargo.current_dir(root).output().expect("cargo runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let root = root.canonicalize().expect("it is there");
+    let targets = metadata["packages"][0]["targets"].as_array().expect("targets").iter();
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    let target = |it: &Value| {
+        let source = PathBuf::from(text(&it["src_path"]));
+        let source = source.strip_prefix(&root).expect("it is below").display().to_string();
+        (text(&it["kind"][0]), source)
+    };
+    targets.map(target).filter(|(kind, _)| kind != "test").collect()
+}
+
+/// Whatever the program is built of is where the image is built, and nothing else: neither tests nor
+/// what was built here.
+#[test]
+fn an_image_is_built_of_all_that_the_program_is_built_of() {
+    let site = Site::new();
+    site.make(&site.api(&guestbook()).expect("a plan"));
+    site.make(&site.webhook(&hooks(&guestbook())).expect("a plan"));
+    for folder in ["src/bin", "src/words", "target/release"] {
+        fs::create_dir_all(site.root().join(folder)).expect("a folder");
+    }
+    let more = ["Cargo.lock", "build.rs", "src/bin/more.rs", "src/words/en.txt"];
+    for path in more.iter().chain(&["target/release/book-keeper", "notes.md", ".env"]) {
+        fs::write(site.root().join(path), "").expect("written");
+    }
+    let tree = site.tree();
+    let ignored = &tree[".dockerignore"];
+    let (seen, unseen): (Tree, Tree) =
+        tree.clone().into_iter().partition(|(path, _)| is_in_context(ignored, path));
+    let is_needed = |path: &str| {
+        path.starts_with("src/") || ["Cargo.toml", "Cargo.lock", "build.rs"].contains(&path)
+    };
+    assert!(seen.keys().all(|path| is_needed(path)), "{seen:?}");
+    assert!(!unseen.keys().any(|path| is_needed(path)), "{unseen:?}");
+    assert_eq!(missing(&seen).into_iter().filter(|it| it != "tests/it/main.rs").count(), 0);
+
+    let context = tempfile::tempdir().expect("a folder");
+    for (path, text) in &seen {
+        let path = context.path().join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("written");
+    }
+    assert_eq!(targets(context.path()), targets(site.root()));
+    assert_eq!(targets(site.root()).len(), 4);
+
+    // All of it comes before cargo, whose program is what is left in the end.
+    let lines: Vec<&str> = tree["Dockerfile"].lines().collect();
+    let at = |start: &str| {
+        let found = lines.iter().position(|line| line.trim_start().starts_with(start));
+        found.unwrap_or_else(|| panic!("{start:?} is not in {lines:?}"))
+    };
+    let order = [
+        at("COPY . ."),
+        at("cargo build --release --bin book-keeper && cp target/release/book-keeper /book-keeper"),
+        at("FROM gcr.io/distroless/static:nonroot"),
+        at("COPY --from=build /book-keeper /book-keeper"),
+        at("ENTRYPOINT [\"/book-keeper\"]"),
+    ];
+    assert!(order.is_sorted(), "{lines:?}");
 }
 
 /// It is there twice, because a crate that is published has nothing from outside its folder.
