@@ -288,3 +288,60 @@ fn a_registry_with_tls_is_shown_a_token_and_another_when_it_expires() {
     let tokens = door.lock().unwrap_or_else(PoisonError::into_inner).tokens;
     assert_eq!(tokens, (3 * 3 + 1usize).div_ceil(TOKEN_REQUESTS));
 }
+
+/// A package that says where in its sources something happens, has a build script, and uses another
+/// package beside it.
+const PACKAGE: &[(&str, &str)] = &[
+    (
+        "Cargo.toml",
+        "[package]\nname = \"tool\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n\
+         words = { path = \"words\" }\n\n[workspace]\n",
+    ),
+    (
+        "build.rs",
+        "fn main() {\n    let out = std::env::var(\"OUT_DIR\").expect(\"a folder\");\n    \
+         std::fs::write(out + \"/made.rs\", \"fn made() { panic!() }\").expect(\"written\");\n}\n",
+    ),
+    (
+        "src/main.rs",
+        "include!(concat!(env!(\"OUT_DIR\"), \"/made.rs\"));\n\nfn main() {\n    \
+         println!(\"{}: {}\", file!(), words::said(std::env::args().count()));\n    made();\n}\n",
+    ),
+    ("words/Cargo.toml", "[package]\nname = \"words\"\nversion = \"0.1.0\"\nedition = \"2024\"\n"),
+    (
+        "words/src/lib.rs",
+        "pub fn said(count: usize) -> &'static str {\n    [\"one\", \"two\"][count]\n}\n",
+    ),
+];
+
+/// The digests of the layers of an image that is built in a folder.
+fn layers(folder: &Path) -> Vec<String> {
+    let mut kubewright = Command::new(env!("CARGO_BIN_EXE_kubewright"));
+    kubewright.args(["build", "--tag", "tool:1", "--output", "tool.tar"]).current_dir(folder);
+    // Each builds all of it.
+    kubewright.env("CARGO_TARGET_DIR", folder.join("target")).env("CARGO_NET_OFFLINE", "true");
+    let output = kubewright.output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    let bytes = fs::read(folder.join("tool.tar")).expect("a file");
+    let (image, _) = archive::read(&bytes).expect("an image");
+    image.layers.iter().map(|layer| layer.digest.clone()).collect()
+}
+
+/// Wherever it is built, and whatever was built there before.
+#[test]
+fn a_package_makes_the_same_layers_in_any_folder() {
+    let places = ["here", "some/where else"].map(|place| {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = dir.path().join(place);
+        for (path, text) in PACKAGE {
+            let path = folder.join(path);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            fs::write(path, text).expect("written");
+        }
+        (dir, folder)
+    });
+    let [here, there] = places.each_ref().map(|(_, folder)| layers(folder));
+    assert_eq!(here.len(), 2);
+    assert_eq!(here, there);
+}
