@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use kube::api::{Api, ApiResource, DynamicObject, PostParams};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::GroupVersionKind;
 use kubewright::connect;
 use rustix::process::{Pid, Signal, kill_process};
@@ -354,6 +354,43 @@ fn exit_codes_are_what_the_help_says() {
     assert_eq!(code(&["create", "api", "--group", "G", "--version", "v1", "--kind", "K"]), 2);
 }
 
+/// As whoever presses the tabulator sees it.
+#[test]
+fn bash_completes_commands_and_flags() {
+    let shop = Workshop::new("completed");
+    if !Command::new("bash").arg("--version").output().is_ok_and(|it| it.status.success()) {
+        eprintln!("skipped: there is no bash");
+        return;
+    }
+    let script = shop.folder.join("kubewright.bash");
+    fs::write(&script, shop.run(&["completions", "bash"])).expect("written");
+    let script = script.to_str().expect("a path");
+    succeed(&mut shop.command("bash", &["-n", script]));
+    // `complete -p` says which function bash calls; that is called as bash does.
+    let asked = r#"
+        source "$1"; shift
+        how=$(complete -p kubewright); how=${how##*-F }; function=${how%% *}
+        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}
+        "$function" kubewright "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+        printf '%s\n' "${COMPREPLY[@]}"
+    "#;
+    let check = |words: &[&str], expected: &[&str]| {
+        let args = [&["--norc", "-c", asked, "bash", script], words].concat();
+        let told = succeed(&mut shop.command("bash", &args));
+        let told: Vec<&str> = told.lines().collect();
+        for word in expected {
+            assert!(told.contains(word), "{words:?}: {word} is not in {told:?}");
+        }
+        let last = words.last().expect("a word");
+        assert!(told.iter().all(|word| word.starts_with(last)), "{words:?}: {told:?}");
+    };
+    check(&["kubewright", "cre"], &["create"]);
+    check(&["kubewright", "create", ""], &["api", "webhook"]);
+    check(&["kubewright", "create", "api", "--c"], &["--cluster-scoped", "--controller"]);
+    check(&["kubewright", "delete", "webhook", "--conv"], &["--conversion"]);
+    check(&["kubewright", "init", "--license", ""], &["apache2", "mit", "none"]);
+}
+
 #[test]
 fn an_upgrade_is_a_version() {
     let shop = Workshop::new("upgrade");
@@ -429,6 +466,7 @@ fn a_project_goes_from_its_first_file_to_a_cluster() {
     let up = ["up", "--detach", "--ephemeral", "--port", "0", "--name", "bookshop"];
     shop.run(&up);
     check_deployment(&shop, &shop.folder.join("kubeconfig"), &[]);
+    check_conversion(&shop, &shop.folder.join("kubeconfig"));
     shop.run(&["down", "bookshop"]);
     if let Some(kubeconfig) = existing() {
         // There its own tests have left definitions whose webhooks were theirs.
@@ -539,6 +577,49 @@ fn check_deployment(shop: &Workshop, kubeconfig: &Path, how: &[&str]) {
     assert_eq!(again.lines().count(), kinds.len(), "{again}");
 }
 
+/// What is written in one version is read in the other: the cluster asks the operator, which runs
+/// beside it.
+fn check_conversion(shop: &Workshop, kubeconfig: &Path) {
+    let path = kubeconfig.to_str().expect("text");
+    shop.run(&["install", "--kubeconfig", path]);
+    let nowhere = ["--metrics-bind-address=0", "--health-probe-bind-address=0"];
+    let args = [&["run", "--kubeconfig", path, "--"], &nowhere[..]].concat();
+    let mut operator = shop.command(env!("CARGO_BIN_EXE_kubewright"), &args);
+    let operator = operator.stdout(Stdio::null()).stderr(Stdio::inherit());
+    let mut operator = Background(operator.spawn().expect("it runs"));
+    let book = json!({
+        "apiVersion": "library.my.domain/v2",
+        "kind": "Book",
+        "metadata": {"name": "converted"},
+        "spec": {"foo": "written in v2"},
+    });
+    let book: DynamicObject = serde_json::from_value(book).expect("a book");
+    on_books_in(kubeconfig, "v2", async |books| {
+        // It is stored in v1, and until the operator is there nobody can say what that would be.
+        while let Err(refused) = books.create(&PostParams::default(), &book).await {
+            eprintln!("not yet: {refused}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
+    on_books_in(kubeconfig, "v1", async |books| {
+        let mut read = books.get("converted").await.expect("it is converted");
+        assert_eq!(read.types.as_ref().expect("a kind").api_version, "library.my.domain/v1");
+        assert_eq!(read.data["spec"]["foo"], "written in v2");
+        read.data["spec"]["foo"] = "changed in v1".into();
+        books.replace("converted", &PostParams::default(), &read).await.expect("replaced");
+        let listed = books.list(&ListParams::default()).await.expect("a list");
+        assert_eq!(listed.items.len(), 1);
+    });
+    on_books_in(kubeconfig, "v2", async |books| {
+        let read = books.get("converted").await.expect("it is converted");
+        assert_eq!(read.types.as_ref().expect("a kind").api_version, "library.my.domain/v2");
+        assert_eq!(read.data["spec"]["foo"], "changed in v1");
+        books.delete("converted", &DeleteParams::default()).await.expect("deleted");
+    });
+    assert!(operator.stop(), "it ends well");
+    shop.run(&["uninstall", "--kubeconfig", path]);
+}
+
 /// The cluster stays with all that is in it, the operator is another, and Ctrl-C ends both.
 #[test]
 fn a_change_of_a_source_starts_the_operator_again() {
@@ -607,11 +688,20 @@ fn a_change_of_a_source_starts_the_operator_again() {
 
 /// Does something with the books of a cluster.
 fn on_books<T>(kubeconfig: &Path, work: impl AsyncFnOnce(Api<DynamicObject>) -> T) -> T {
+    on_books_in(kubeconfig, "v1", work)
+}
+
+/// The same in a version of them.
+fn on_books_in<T>(
+    kubeconfig: &Path,
+    version: &str,
+    work: impl AsyncFnOnce(Api<DynamicObject>) -> T,
+) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
         let found = connect::find(Some(kubeconfig), |_: &str| None).await.expect("a cluster");
         let client = found.client(&connect::Options::default()).expect("a client");
-        let kind = GroupVersionKind::gvk("library.my.domain", "v1", "Book");
+        let kind = GroupVersionKind::gvk("library.my.domain", version, "Book");
         let books = Api::namespaced_with(client, "default", &ApiResource::from_gvk(&kind));
         work(books).await
     })
