@@ -1,8 +1,9 @@
 //! Writing manifests: as one stream, or as files in a folder.
 
 use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kubewright_apimachinery::yaml;
@@ -81,8 +82,25 @@ fn write(folder: &Path, name: &Path, text: &str) -> Result<(), WriteError> {
     }
     let parent = path.parent().unwrap_or(folder);
     fs::create_dir_all(parent)
-        .and_then(|()| fs::write(&path, text))
+        .and_then(|()| replace(&path, text))
         .map_err(|source| WriteError::Write { path, source })
+}
+
+/// Gives a file another text: whoever reads it sees the old one or the new one, also if this is
+/// killed.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    // A link stays one.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    // Neither kubectl nor this takes it for a manifest.
+    let mut unfinished = path.clone().into_os_string();
+    unfinished.push(".kubewright-unfinished");
+    let mut file = File::create(&unfinished)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    if let Ok(there) = fs::metadata(&path) {
+        file.set_permissions(there.permissions())?;
+    }
+    fs::rename(&unfinished, &path)
 }
 
 const SAMPLES: &str = "samples";

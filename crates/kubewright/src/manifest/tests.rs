@@ -456,6 +456,24 @@ fn a_folder_has_a_file_for_each_object_and_none_that_is_stale() {
     assert!(paths(folder.path().join("samples")).is_empty());
 }
 
+/// Whoever has it open reads on in what it was, so there is no moment with half of it.
+#[test]
+fn a_file_of_a_folder_is_replaced_and_not_written_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = Options { output: Some(folder.path().to_owned()), ..Options::default() };
+    let count = || fs::read_dir(folder.path()).expect("a folder").count();
+    options.run(pets(), &mut Vec::new()).expect("written");
+    let n_files = count();
+    let path = folder.path().join("deployment-pets-controller-manager.yaml");
+    let was = fs::read_to_string(&path).expect("a text");
+    let open = fs::File::open(&path).expect("it is there");
+    let other = Package { image: "pets:2".to_owned(), ..pets() };
+    options.run(other, &mut Vec::new()).expect("written");
+    assert_eq!(std::io::read_to_string(open).expect("a text"), was);
+    assert_eq!(fs::read_to_string(&path).expect("a text"), was.replace("pets:1", "pets:2"));
+    assert_eq!(count(), n_files, "nothing unfinished is left");
+}
+
 #[test]
 fn replicas_agree_as_the_operator_says() {
     let arguments = |coordination| {
