@@ -425,7 +425,7 @@ async fn webhooks_are_called_whatever_becomes_of_the_rest_of_their_operator() {
         .controller(Controller::<ConfigMap, _>::new("maps", Astronomer).reads::<Node>())
         .runs("tide", |_, _| async { Err(Error::retry("it is ebb")) });
     let site = Observatory::open_with(7, operator, &["nodes", "leases"], |host| {
-        host.settings.webhooks.bind = Bind::At(place(16));
+        host.settings.webhooks.bind = Some(Bind::At(place(16)));
     })
     .await;
     let troubles = ["500 ", "Comet.example.com: is not served", "Node: is forbidden: nodes"];

@@ -509,7 +509,7 @@ async fn an_operator_converts_what_it_must_read_before_it_can_work() {
         .without_leader();
     let mut settings = Settings { probes: Bind::At(probes), ..Settings::default() };
     settings.metrics.bind = Bind::Nowhere;
-    settings.webhooks.bind = Bind::At(pod);
+    settings.webhooks.bind = Some(Bind::At(pod));
     settings.webhooks.certificates = Some(folder.path().to_owned());
     let host = Host {
         client,
