@@ -477,6 +477,7 @@ impl Ended {
     }
 
     /// The end of a container whose process never began, as containerd tells of it.
+    #[cfg(any(test, target_os = "linux"))]
     pub(crate) fn before_it_began(why: String, at: Timestamp) -> Self {
         Ended { code: 128, reason: "StartError".to_owned(), message: Some(why), at }
     }

@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 
 pub(crate) use self::claim::{Backing, backing, bound, unprocessed};
 pub(crate) use self::content::{
-    Contents, content, is_read_only, memory_bytes, references, refuse_recursive, tokens,
+    Contents, content, is_read_only, memory_bytes, nested, references, refuse_recursive, tokens,
 };
 pub(crate) use self::directory::{
-    READ, WRITE, give, is_given, link, make, make_for_all, meet, write,
+    READ, WRITE, give, is_given, link, make, make_for_all, make_places, meet, write,
 };
 pub(crate) use self::mount::{keep_in_memory, make_in_memory, remove, unmount};
 pub(crate) use self::part::{part, read};

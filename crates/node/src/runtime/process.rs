@@ -690,7 +690,10 @@ fn mounts(
             mount.read_only == Some(true) || crate::volume::is_read_only(pod, &mount.name);
         Ok(jail::Mount { source, target, is_read_only })
     });
-    mounts.collect()
+    let mut mounts = mounts.collect::<Result<Vec<_>, String>>()?;
+    // What is in another one is mounted after it.
+    mounts.sort_by(|one, other| one.target.cmp(&other.target));
+    Ok(mounts)
 }
 
 fn no_stand_in(image: &str) -> String {

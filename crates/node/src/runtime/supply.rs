@@ -189,6 +189,9 @@ impl Supply {
                 }
                 let stamp = self.clock.now().as_nanosecond().to_string();
                 volume::write(directory, &files, &stamp)
+                    .and_then(|()| {
+                        volume::make_places(directory, &volume::nested(pod, &volume.name))
+                    })
                     .and_then(|()| volume::give(directory, group, volume::READ))
             }
             Contents::Host { path, type_ } => {

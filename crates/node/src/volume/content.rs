@@ -1,6 +1,7 @@
 //! What is in the volumes that a node fills.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
 
 use k8s_openapi::api::core::v1::{
     ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, ResourceRequirements, Secret,
@@ -55,6 +56,36 @@ pub(crate) fn is_read_only(pod: &Pod, name: &str) -> bool {
             || volume.downward_api.is_some()
             || claim.is_some_and(|claim| claim.read_only == Some(true))
     })
+}
+
+/// The paths in a volume at which containers of a pod have other volumes, none of which is in another.
+pub(crate) fn nested(pod: &Pod, name: &str) -> Vec<PathBuf> {
+    let spec = pod.spec.as_ref();
+    let main = spec.into_iter().flat_map(|spec| &spec.containers);
+    let first = spec.into_iter().flat_map(|spec| spec.init_containers.iter().flatten());
+    let mut found = BTreeSet::new();
+    for container in main.chain(first) {
+        let mounts: Vec<&VolumeMount> = container.volume_mounts.iter().flatten().collect();
+        let is_part = |mount: &VolumeMount| {
+            let parts = [&mount.sub_path, &mount.sub_path_expr];
+            parts.into_iter().flatten().any(|part| !part.is_empty())
+        };
+        let own = mounts.iter().filter(|mount| mount.name == name && !is_part(mount));
+        for outer in own.map(|mount| Path::new(&mount.mount_path)) {
+            let inside =
+                mounts.iter().filter_map(|it| Path::new(&it.mount_path).strip_prefix(outer).ok());
+            let is_plain = |path: &&Path| {
+                path.components().next().is_some()
+                    && path.components().all(|part| matches!(part, Component::Normal(_)))
+            };
+            let inside: BTreeSet<&Path> = inside.filter(is_plain).collect();
+            let is_outermost =
+                |path: &Path| !path.ancestors().skip(1).any(|other| inside.contains(other));
+            let outermost = inside.iter().filter(|path| is_outermost(path));
+            found.extend(outermost.map(|path| path.to_path_buf()));
+        }
+    }
+    found.into_iter().collect()
 }
 
 /// So much a volume in memory may hold: no more than the node has, than its pod may use, and than it

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, chown, symlink};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, chownat, fstat};
 use rustix::io::Errno;
@@ -21,6 +21,9 @@ const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC
 /// What a group may do with files that are given to it.
 pub(crate) const READ: u32 = 0o440;
 pub(crate) const WRITE: u32 = 0o660;
+/// Directories in directories, each of which is held open while what is below is given away: containers
+/// can make any number of them.
+const DEPTH_MAX: usize = 256;
 /// New files in a directory belong to its group too.
 const DIRECTORY: u32 = 0o2110;
 
@@ -44,15 +47,17 @@ pub(crate) fn make(directory: &Path, group: Option<u32>) -> io::Result<()> {
 pub(crate) fn give(path: &Path, group: Option<u32>, rights: u32) -> io::Result<()> {
     let Some(group) = group else { return Ok(()) };
     let place = rustix::fs::open(path, PLACE, Mode::empty())?;
-    give_place(&place, Gid::from_raw(group), rights)
+    give_place(&place, Gid::from_raw(group), rights, DEPTH_MAX)
 }
 
 /// By what is there and not by its path: others may put links in the way meanwhile.
-fn give_place(place: &OwnedFd, group: Gid, rights: u32) -> io::Result<()> {
+fn give_place(place: &OwnedFd, group: Gid, rights: u32, depth: usize) -> io::Result<()> {
     let found = fstat(place)?;
     let type_ = FileType::from_raw_mode(found.st_mode);
     let mut more = rights;
     if type_ == FileType::Directory {
+        let below = depth.checked_sub(1);
+        let depth = below.ok_or_else(|| io::Error::other("directories are nested too deep"))?;
         more |= DIRECTORY;
         let entries =
             rustix::fs::openat(place, ".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
@@ -64,7 +69,7 @@ fn give_place(place: &OwnedFd, group: Gid, rights: u32) -> io::Result<()> {
             match rustix::fs::openat(&entries, entry.file_name(), PLACE, Mode::empty()) {
                 // Who was asked to leave has left.
                 Err(Errno::NOENT) => {}
-                below => give_place(&below?, group, rights)?,
+                below => give_place(&below?, group, rights, depth)?,
             }
         }
     }
@@ -166,6 +171,32 @@ pub(crate) fn meet(path: &str, type_: &str) -> io::Result<()> {
     }
 }
 
+/// Makes the directories in a volume at which other volumes are mounted: in one that can only be read,
+/// the runtime cannot.
+///
+/// # Errors
+/// If something else is there, or the disk refuses.
+pub(crate) fn make_places(volume: &Path, places: &[PathBuf]) -> io::Result<()> {
+    for place in places {
+        let mut path = volume.to_owned();
+        for part in place.components() {
+            path.push(part);
+            match fs::symlink_metadata(&path) {
+                Ok(found) if found.is_dir() => {}
+                Ok(_) => {
+                    let why = format!("{} is no directory to mount in", place.display());
+                    return Err(io::Error::other(why));
+                }
+                Err(_) => {
+                    fs::create_dir(&path)?;
+                    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Whether a directory need not be given to a group, since it looks as if it had been.
 pub(crate) fn is_given(path: &Path, group: Option<u32>) -> bool {
     let wanted = WRITE | DIRECTORY;
@@ -218,8 +249,11 @@ fn holds(directory: &Path, files: &Files) -> bool {
 fn links(directory: &Path, files: &Files) -> io::Result<()> {
     let first = |path: &str| path.split('/').next().unwrap_or_default().to_owned();
     for entry in fs::read_dir(directory)? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if !name.starts_with("..") && !files.keys().any(|path| first(path) == name) {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // Directories are where other volumes are mounted.
+        let is_link = !entry.file_type()?.is_dir();
+        if is_link && !name.starts_with("..") && !files.keys().any(|path| first(path) == name) {
             fs::remove_file(directory.join(name))?;
         }
     }

@@ -9,7 +9,11 @@ use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
+
+/// How often mounts are looked for anew: one that goes can uncover or take along others.
+const ROUNDS: usize = 8;
 
 /// Has a directory be in memory, if it is new: where there is something, containers know it.
 ///
@@ -59,13 +63,24 @@ pub(crate) fn unmount(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         path => path?,
     };
-    let mountinfo = fs::read_to_string("/proc/self/mountinfo")?;
-    // The last one first: it may be on top of another.
-    for mount in mounts(&mountinfo).into_iter().rev().filter(|mount| mount.starts_with(&path)) {
-        // Whoever still uses it keeps it.
-        rustix::mount::unmount(&mount, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW)?;
+    for _ in 0..ROUNDS {
+        let mountinfo = fs::read_to_string("/proc/self/mountinfo")?;
+        let there: Vec<_> =
+            mounts(&mountinfo).into_iter().filter(|mount| mount.starts_with(&path)).collect();
+        if there.is_empty() {
+            return Ok(());
+        }
+        // The last one first: it may be on top of another.
+        for mount in there.iter().rev() {
+            // Whoever still uses it keeps it.
+            match rustix::mount::unmount(mount, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW) {
+                // It went with another one.
+                Err(Errno::INVAL | Errno::NOENT) => {}
+                unmounted => unmounted?,
+            }
+        }
     }
-    Ok(())
+    Err(io::Error::other(format!("mounts at {} stay", path.display())))
 }
 
 /// Removes a directory of the agent and all that is in it, but nothing of what is mounted there.

@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::mount::MountPropagationFlags;
 
 /// No variables are longer than that together.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
@@ -89,7 +90,13 @@ impl Part {
             false => File::create_new(target).map(drop)?,
         }
         let place = format!("/proc/self/fd/{}", self.place.as_raw_fd());
-        Ok(rustix::mount::mount_bind(place, target)?)
+        rustix::mount::mount_bind(place, target)?;
+        // What is mounted in the volume later is seen here too. Undone here, it would be undone there
+        // as well, whosesoever it is, if this went both ways.
+        rustix::mount::mount_change(target, MountPropagationFlags::DOWNSTREAM).or_else(|error| {
+            super::unmount(target)?;
+            Err(error.into())
+        })
     }
 }
 

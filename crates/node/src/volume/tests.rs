@@ -257,6 +257,61 @@ fn a_part_stays_what_it_was_when_a_link_takes_its_name() {
     assert_eq!(kept, "the volume's");
 }
 
+/// A part of a disk shows what is mounted on the disk later, be it another pod's: undone with the
+/// part, that was undone on the disk, too.
+#[test]
+fn what_is_mounted_in_a_volume_outlives_its_parts() {
+    if !may_mount("what_is_mounted_in_a_volume_outlives_its_parts") {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name);
+    fs::create_dir_all(at("disk")).expect("a directory");
+    keep_in_memory(&at("disk"), 1 << 20, "mode=755").expect("it is mounted");
+    // As all that is mounted on machines with systemd.
+    rustix::mount::mount_change(at("disk"), rustix::mount::MountPropagationFlags::SHARED)
+        .expect("it is shared");
+    fs::create_dir_all(at("disk/data/later")).expect("a directory");
+    for container in ["c", "d"] {
+        let found = part(&at("disk"), "data").expect("it is there");
+        found.bind(&at(&format!("pod/parts/{container}/0"))).expect("it is mounted");
+    }
+    keep_in_memory(&at("disk/data/later"), 65536, "mode=755").expect("it is mounted");
+    fs::write(at("disk/data/later/file"), "kept").expect("a file");
+    assert!(at("pod/parts/c/0/later/file").exists(), "it is seen in the part");
+    remove(&at("pod")).expect("it is removed");
+    assert_eq!(fs::read_to_string(at("disk/data/later/file")).expect("it is there"), "kept");
+    remove(&at("disk")).expect("it is removed");
+}
+
+/// In a volume that can only be read, a runtime cannot make what another one is mounted at.
+#[test]
+fn volumes_in_others_have_a_place_there() {
+    let pod: Pod = read(
+        "{metadata: {name: p}, spec: {
+           initContainers: [{name: i, volumeMounts: [
+             {name: conf, mountPath: /etc/app}, {name: x, mountPath: /etc/app/first}]}],
+           containers: [{name: c, volumeMounts: [
+             {name: conf, mountPath: /etc/app/}, {name: cache, mountPath: /etc/app/a/cache},
+             {name: y, mountPath: /etc/app/a/cache/deep}, {name: z, mountPath: /etc/application}]},
+             {name: d, volumeMounts: [
+             {name: conf, mountPath: /conf/key, subPath: key}, {name: x, mountPath: /conf/key/no}]}]}}",
+    );
+    let places = super::nested(&pod, "conf");
+    assert_eq!(places, ["a/cache", "first"].map(std::path::PathBuf::from));
+    let directory = tempfile::tempdir().expect("a directory");
+    let volume = directory.path().join("v");
+    let text = || File { bytes: b"text".to_vec(), mode: 0o644, owner: None };
+    let files = |name: &str| Files::from([(name.to_owned(), text())]);
+    for (stamp, key) in [("1", "one"), ("2", "two")] {
+        super::write(&volume, &files(key), stamp).expect("it is written");
+        super::make_places(&volume, &places).expect("they are made, once");
+        assert!(volume.join("a/cache").is_dir() && volume.join(key).exists());
+    }
+    assert!(!volume.join("one").exists());
+    super::make_places(&volume, &["two/x".into()]).expect_err("a file is there");
+}
+
 /// Whatever claim a pod named was mounted, bound to it or not, and whosever it was.
 #[test]
 fn a_claim_is_the_pods_or_is_not_mounted() {
