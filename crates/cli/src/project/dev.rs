@@ -70,7 +70,7 @@ pub(crate) fn dev(args: &DevArgs) -> Result<ExitCode> {
     let within = within(&project, &args.namespace, &arguments, cluster)?;
     arguments.splice(0..0, within.flag);
     let Pages { metrics, flags } = pages(&arguments)?;
-    arguments.splice(0..0, flags);
+    arguments.splice(0..0, flags.into_iter().chain(brevity(&arguments)));
     let is_screen = !args.plain && std::io::stdout().is_terminal();
     up::log_at("error");
     up::keep_pages_small();
@@ -109,12 +109,22 @@ struct Pages {
     flags: Vec<String>,
 }
 
+/// Whether the author of an operator says something by a flag or a variable.
+fn is_said(arguments: &[String], flag: &str, variable: &str) -> bool {
+    arguments.iter().any(|it| it.starts_with(flag)) || std::env::var_os(variable).is_some()
+}
+
+/// Has an operator end soon enough to take its webhooks back, too, before it is killed.
+fn brevity(arguments: &[String]) -> Option<String> {
+    let flag = "--graceful-shutdown-timeout";
+    let is_said = is_said(arguments, flag, "KUBEWRIGHT_GRACEFUL_SHUTDOWN_TIMEOUT");
+    (!is_said).then(|| format!("{flag}=4s"))
+}
+
 /// Several operators may be developed at once, so each has its own ports, but for what its author
 /// says something about.
 fn pages(arguments: &[String]) -> Result<Pages> {
-    let is_said = |flag: &str, variable: &str| {
-        arguments.iter().any(|it| it.starts_with(flag)) || std::env::var_os(variable).is_some()
-    };
+    let is_said = |flag: &str, variable: &str| is_said(arguments, flag, variable);
     // They are free until somebody else takes them, and the operator says so then.
     let free = || TcpListener::bind("127.0.0.1:0").context("find a port for metrics and probes");
     // Both are held until both are known, else they might be one.
@@ -239,6 +249,9 @@ impl Stage {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true)
+            // Who presses Ctrl-C means `dev`: a signal from there and one from here would be two, and
+            // the second one has the operator end at once and take nothing back.
+            .process_group(0)
             .spawn()
             .with_context(|| format!("run {}", program.display()))?;
         let mut readers = JoinSet::new();

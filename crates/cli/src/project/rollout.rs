@@ -129,13 +129,15 @@ fn rollout(deployment: &Deployment) -> Rollout {
         return Rollout::Going("nobody has looked at it yet".to_owned());
     }
     let conditions = status.conditions.unwrap_or_default();
-    let stuck = conditions.iter().find(|it| it.type_ == "Progressing" && it.status == "False");
-    if let Some(stuck) = stuck {
-        let reason = stuck.reason.as_deref().unwrap_or("no reason");
-        return Rollout::Stuck(format!(
-            "{reason}: {}",
-            stuck.message.as_deref().unwrap_or_default()
-        ));
+    let held_up = conditions.iter().find(|it| it.type_ == "Progressing" && it.status == "False");
+    if let Some(held_up) = held_up {
+        let reason = held_up.reason.as_deref().unwrap_or("no reason");
+        let why = format!("{reason}: {}", held_up.message.as_deref().unwrap_or_default());
+        // Its controller tries again whatever else there is, such as a quota.
+        return match reason {
+            "ProgressDeadlineExceeded" => Rollout::Stuck(why),
+            _ => Rollout::Going(why),
+        };
     }
     let count = |count: Option<i32>| count.unwrap_or_default();
     let (updated, all) = (count(status.updated_replicas), count(status.replicas));
