@@ -173,8 +173,10 @@ impl Installation {
         let there = target.api(&self.client).get_opt(target.name()).await;
         let there = there.map_err(|source| target.failed("read", source))?;
         let object = there.map(|it| it.data);
+        let is_known = self.former.iter().any(|it| it.target == target);
         let is_ours = match (&object, &self.place) {
-            (Some(object), Place::Url(base)) => target.is_of(&Base::of(base), object),
+            // A process before this one that was killed may have been at the same place.
+            (Some(object), Place::Url(base)) => is_known && target.is_of(&Base::of(base), object),
             // It is refused, and tried again when the definition is there.
             (None, _) => matches!(target, Target::Definition(_)),
             (Some(_), Place::Service { .. }) => false,
