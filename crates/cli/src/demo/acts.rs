@@ -8,6 +8,7 @@ use at::{At, Phase};
 use foo::Foo;
 use futures::TryStreamExt as _;
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, Pod, ResourceQuota, Secret, Service};
 use kube::api::{Api, LogParams, ObjectMeta, Patch, PatchParams, PostParams};
@@ -132,6 +133,7 @@ async fn tenancy(stage: &Stage, tell: impl Fn(String)) -> Result<()> {
     let mut taken = sample;
     taken.metadata.name = Some("intruder".to_owned());
     taken.spec.namespace_name = "kube-system".to_owned();
+    judged(stage, "tenancy").await?;
     tell(format!("kube-system is nobody's: {}", refused(&teams, &taken).await?));
     Ok(())
 }
@@ -200,6 +202,7 @@ async fn podpolicy(stage: &Stage, tell: impl Fn(String)) -> Result<()> {
         let pod = json!({"metadata": {"name": "app"}, "spec": {"containers": containers}});
         serde_json::from_value::<Pod>(pod).context("a pod")
     };
+    judged(stage, "podpolicy").await?;
     tell(format!("strange images stay out: {}", refused(&pods, &pod("evil/miner")?).await?));
     let tried = PostParams { dry_run: true, ..PostParams::default() };
     let allowed = pod("registry.acme.com/app/app:v1.4")?;
@@ -226,6 +229,13 @@ where
     let applied = api.patch(&name, &params, &Patch::Apply(object)).await;
     applied.with_context(|| format!("apply {} {name}", K::kind(&())))?;
     Ok(name)
+}
+
+/// Waits until the cluster asks an operator about objects.
+async fn judged(stage: &Stage, operator: &str) -> Result<()> {
+    let configurations: Api<ValidatingWebhookConfiguration> = Api::all(stage.client.clone());
+    let name = format!("{operator}-validating-webhook-configuration");
+    wait(&configurations, &name, |_| true).await.map(drop)
 }
 
 async fn make_namespace(stage: &Stage, name: &str, labels: Value) -> Result<()> {
