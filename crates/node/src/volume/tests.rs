@@ -293,7 +293,7 @@ fn volumes_in_others_have_a_place_there() {
              {name: conf, mountPath: /etc/app}, {name: x, mountPath: /etc/app/first}]}],
            containers: [{name: c, volumeMounts: [
              {name: conf, mountPath: /etc/app/}, {name: cache, mountPath: /etc/app/a/cache},
-             {name: y, mountPath: /etc/app/a/cache/deep}, {name: z, mountPath: /etc/application}]},
+             {name: deep, mountPath: /etc/app/a/cache/deep}, {name: z, mountPath: /etc/application}]},
              {name: d, volumeMounts: [
              {name: conf, mountPath: /conf/key, subPath: key}, {name: x, mountPath: /conf/key/no}]}]}}",
     );
