@@ -54,7 +54,7 @@ pub struct Type {
     pub atomic: bool,
     /// Every field that appears in this struct's JSON, inlined ones too, in Go's order.
     members: Box<[&'static Field]>,
-    /// Names, in their order, and their positions in `members`.
+    /// Names, the short ones first, and their positions in `members`.
     by_name: Box<[(&'static str, u32)]>,
     /// Numbers in protobuf, in their order, and their positions in `fields`.
     by_number: Box<[(u32, u32)]>,
@@ -197,7 +197,8 @@ impl Type {
 
     /// The position of the field of this name among the members.
     fn position(&self, json: &str) -> Option<usize> {
-        let found = self.by_name.binary_search_by(|(name, _)| (*name).cmp(json)).ok()?;
+        let of = |name: &str| name.len().cmp(&json.len()).then_with(|| name.cmp(json));
+        let found = self.by_name.binary_search_by(|(name, _)| of(name)).ok()?;
         Some(self.by_name[found].1 as usize)
     }
 

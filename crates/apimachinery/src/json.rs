@@ -10,6 +10,7 @@ mod encode;
 pub mod go;
 mod printable;
 mod quote;
+mod run;
 pub mod strict;
 
 pub use serde_json::{Map, Number, Value};

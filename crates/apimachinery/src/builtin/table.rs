@@ -139,7 +139,7 @@ impl Row {
         }
         let mut by_name: Box<[(&str, u32)]> =
             members.iter().enumerate().map(|(at, field)| (field.json, at as u32)).collect();
-        by_name.sort_unstable();
+        by_name.sort_unstable_by_key(|(name, _)| (name.len(), *name));
         let mut by_number: Box<[(u32, u32)]> = fields
             .iter()
             .enumerate()

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use serde_json::{Map, Number, Value};
 
 use super::quote::go_quote_byte;
+use super::run;
 use super::strict::{AnyShape, Shape, Violation, Violations};
 
 /// How deep arrays and objects may nest.
@@ -241,11 +242,10 @@ impl Decoder<'_> {
         self.at += 1;
         let mut text = Vec::new();
         loop {
-            let run = self.at;
-            while matches!(self.peek(), Some(c) if c >= 0x20 && c != b'"' && c != b'\\') {
-                self.at += 1;
-            }
-            text.extend_from_slice(&self.input[run..self.at]);
+            let rest = &self.input[self.at..];
+            let run = run::length(rest, |c| (c < 0x20) | (c == b'"') | (c == b'\\'));
+            text.extend_from_slice(&rest[..run]);
+            self.at += run;
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;

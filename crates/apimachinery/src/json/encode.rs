@@ -2,6 +2,8 @@
 
 use serde_json::{Number, Value};
 
+use super::run;
+
 /// The value as Go's `encoding/json` writes it, keys in the order they stand in the tree.
 pub fn to_string(value: &Value) -> String {
     let mut writer = Writer { out: String::new(), indent: None };
@@ -179,31 +181,36 @@ impl Writer {
     /// and the API server does not tell it.
     fn string(&mut self, text: &str) {
         self.out.push('"');
-        let mut written = 0;
-        let bytes = text.as_bytes();
-        for (at, byte) in bytes.iter().enumerate() {
-            let escape = match byte {
-                b'"' => "\\\"",
-                b'\\' => "\\\\",
-                0x08 => "\\b",
-                0x0c => "\\f",
-                b'\n' => "\\n",
-                b'\r' => "\\r",
-                b'\t' => "\\t",
-                0x00..=0x1f | b'<' | b'>' | b'&' => "",
-                // U+2028 and U+2029, which end lines in JavaScript.
-                0xe2 if matches!(bytes[at + 1..], [0x80, 0xa8 | 0xa9, ..]) => "",
-                _ => continue,
-            };
-            self.out.push_str(&text[written..at]);
-            let character = text[at..].chars().next().expect("one begins here");
-            match escape {
-                "" => self.out.push_str(&format!("\\u{:04x}", u32::from(character))),
-                short => self.out.push_str(short),
+        let mut rest = text;
+        loop {
+            // What is special is ASCII or the beginning of a character.
+            let (plain, special) = rest.split_at(run::length(rest.as_bytes(), may_be_escaped));
+            self.out.push_str(plain);
+            let Some(character) = special.chars().next() else { break };
+            match character {
+                '"' => self.out.push_str("\\\""),
+                '\\' => self.out.push_str("\\\\"),
+                '\u{8}' => self.out.push_str("\\b"),
+                '\u{c}' => self.out.push_str("\\f"),
+                '\n' => self.out.push_str("\\n"),
+                '\r' => self.out.push_str("\\r"),
+                '\t' => self.out.push_str("\\t"),
+                // The last two end lines in JavaScript.
+                ..'\u{20}' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                    self.out.push_str(&format!("\\u{:04x}", u32::from(character)));
+                }
+                plain => self.out.push(plain),
             }
-            written = at + character.len_utf8();
+            rest = &special[character.len_utf8()..];
         }
-        self.out.push_str(&text[written..]);
         self.out.push('"');
     }
+}
+
+/// Whether something begins with a byte that is not written as it is; of characters beyond ASCII
+/// only some that begin so.
+fn may_be_escaped(byte: u8) -> bool {
+    let is_named =
+        (byte == b'"') | (byte == b'\\') | (byte == b'<') | (byte == b'>') | (byte == b'&');
+    (byte < 0x20) | is_named | (byte == 0xe2)
 }

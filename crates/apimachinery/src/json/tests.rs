@@ -175,6 +175,30 @@ fn a_yaml_readers_complaint_is_a_warning_for_each_line() {
     );
 }
 
+/// Texts are looked at several bytes at a time.
+#[test]
+fn what_is_special_in_a_text_is_found_wherever_it_stands() {
+    let written = [
+        ("\"", "\\\""),
+        ("\\", "\\\\"),
+        ("<", "\\u003c"),
+        ("\u{1f}", "\\u001f"),
+        ("\u{2028}", "\\u2028"),
+        ("\u{2027}", "\u{2027}"),
+        ("é", "é"),
+        (" ", " "),
+    ];
+    for before in 0..40 {
+        for (special, expected) in written {
+            let (before, after) = ("x".repeat(before), "y".repeat(before / 2));
+            let value = Value::from(format!("{before}{special}{after}"));
+            let text = to_string(&value);
+            assert_eq!(text, format!("\"{before}{expected}{after}\""));
+            assert_eq!(decode(text.as_bytes()).expect("it is JSON").value, value);
+        }
+    }
+}
+
 #[test]
 fn strings_are_escaped_as_gos_encoder_does() {
     let text = "\"\\/<>&\u{8}\u{c}\n\r\t\u{1}\u{7f}\u{2028}\u{2029}é😀";
