@@ -145,12 +145,25 @@ impl ReadError {
     pub fn is_missing(&self) -> bool {
         matches!(self, ReadError::NotReady(NotReady::Missing { .. }))
     }
+
+    /// Whether the operator may not read the kind.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, ReadError::NotReady(NotReady::Forbidden { .. }))
+    }
 }
 
 impl WriteError {
     /// Whether the kind is not served.
     pub fn is_missing(&self) -> bool {
         matches!(self, WriteError::Unreadable(error) if error.is_missing())
+    }
+
+    /// Whether the operator may not read the kind, or not write the object.
+    pub fn is_forbidden(&self) -> bool {
+        match self {
+            WriteError::Unreadable(error) => error.is_forbidden(),
+            error => error.code() == Some(403),
+        }
     }
 
     /// What the server said, if it was asked.
@@ -224,9 +237,8 @@ impl Context {
         namespace: Option<&str>,
         name: &str,
     ) -> Result<Option<Arc<T>>, ReadError> {
-        let informer = self.fresh::<T>().await?;
         let namespace = namespace.or(self.subject.namespace()).filter(|_| is_namespaced::<T>());
-        Ok(informer.get(&ObjectKey::new(namespace, name))?)
+        self.find::<T>(&ObjectKey::new(namespace, name)).await
     }
 
     /// All objects of a kind that there are, in the order of their keys.
@@ -330,7 +342,7 @@ impl Context {
         let unwritable =
             |source| WriteError::Unwritable { kind: kind::<T>(), key: key.clone(), source };
         let wanted = apply::wanted(&object).map_err(unwritable)?;
-        let live = self.fresh::<T>().await?.get(&key).map_err(ReadError::from)?;
+        let live = self.find::<T>(&key).await?;
         let hash = hash(&wanted);
         if let Some(live) = &live {
             self.may_have(object.meta(), live.as_ref())?;
@@ -544,6 +556,13 @@ impl Context {
             Err(error) if !matches!(error.code(), Some(404 | 422)) => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// The object of this key, as new as what was written of it.
+    async fn find<T: Kind>(&self, key: &ObjectKey) -> Result<Option<Arc<T>>, ReadError> {
+        let informer = self.informer::<T>()?;
+        informer.fresh_of(key).await;
+        Ok(informer.get(key)?)
     }
 
     async fn fresh<T: Kind>(&self) -> Result<&Informer<T>, ReadError> {

@@ -19,9 +19,10 @@ use kube::Resource;
 use kube::api::ObjectMeta;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
 use crate::context::is_namespaced;
-use crate::informer::{Change, Informer, NotReady, Object, Subscription};
+use crate::informer::{Change, Informer, NotReady, Object, State, Subscription};
 use crate::key::ObjectKey;
 use crate::metrics::Metrics;
 use crate::panics::Panics;
@@ -130,8 +131,9 @@ impl<K: Object> ControlLoop<K> {
         self.mapped(others, None, map, true)
     }
 
-    /// The same of a kind that need not be served: nobody waits for it, and when it comes to be
-    /// served, everything is reconciled that could not have it before.
+    /// The same of a kind that need not be served: nobody waits for it, nor for the right to read it,
+    /// and when it comes to be served and may be read, everything is reconciled that could not have it
+    /// before.
     pub fn watches_if_served<C: Object>(
         self,
         others: &Informer<C>,
@@ -371,8 +373,14 @@ where
         Box::pin(async move {
             tokio::select! {
                 synced = self.informer.synced(timeout) => synced,
-                // That it is not served is known: this is as much as there is to know of it.
-                () = self.informer.missing(), if !self.is_needed => Ok(()),
+                // That it cannot be had is known: this is as much as there is to know of it.
+                () = self.informer.until(is_beyond_reach), if !self.is_needed => {
+                    if let State::Forbidden(why) = self.informer.state() {
+                        let kind = self.informer.kind();
+                        warn!(kind, why, "a controller works without a kind that it may not read");
+                    }
+                    Ok(())
+                }
             }
         })
     }
@@ -432,6 +440,11 @@ where
     fn synced(&self, timeout: Duration) -> BoxFuture<'_, Result<(), NotReady>> {
         Box::pin(self.informer.synced(timeout))
     }
+}
+
+/// Whether a kind is known not to be there for whoever asks, for now.
+fn is_beyond_reach(state: &State) -> bool {
+    matches!(state, State::Missing | State::Forbidden(_))
 }
 
 /// Whether a change matters. That an object came or went always does.

@@ -222,7 +222,10 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
     /// Makes children of kind `T` where it is served: an integration that some clusters have and
     /// others do not. The controller works without it: [`Context::apply`] of it is an error that
     /// [says so](crate::context::WriteError::is_missing), `/readyz/caches-if-served` names it, and
-    /// nothing is the less ready. When it comes to be served, all objects are reconciled.
+    /// nothing is the less ready. When it comes to be served, all objects are reconciled. So it is
+    /// where the kind is served and the operator may not read it, as when an administrator has left
+    /// it out of its role, but that is [another error](crate::context::WriteError::is_forbidden):
+    /// whoever takes it for granted that nobody has forgotten the right asks for both.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -267,7 +270,8 @@ impl<K: Kind + Clone, R: Reconciler<K>> Controller<K, R> {
     }
 
     /// The same of a kind that need not be served: reads say that it
-    /// [is missing](crate::context::ReadError::is_missing), and when it comes to be served, all
+    /// [is missing](crate::context::ReadError::is_missing), or
+    /// [forbidden](crate::context::ReadError::is_forbidden), and when it comes to be served, all
     /// objects are reconciled.
     pub fn reads_if_served<T: Kind>(self) -> Self {
         self.watches_if_served::<T>(|_| Vec::new())

@@ -310,6 +310,11 @@ impl<K: Object> Informer<K> {
         self.shared.fresh(FRESH_MAX).await;
     }
 
+    /// The same of one object: what was written of others is not waited for.
+    pub async fn fresh_of(&self, key: &ObjectKey) {
+        self.shared.fresh_of(key, FRESH_MAX).await;
+    }
+
     pub fn report(&self) -> Report {
         self.shared.report()
     }

@@ -76,6 +76,9 @@ pub enum Outcome {
     Failed,
     /// It did not fail, but is not over: as after a failure.
     Again,
+    /// It failed, and whoever refused has said how long to stay away: as after a failure, but not
+    /// before that time has passed, whatever is added meanwhile.
+    Refused(Duration),
     /// The key comes back after this time, if it is not added before.
     After(Duration),
 }
@@ -128,7 +131,8 @@ impl<K: Key> Queue<K> {
         self.add_with(key, Add::default());
     }
 
-    /// Adds a key. If it waits already, the higher priority and the shorter pause count.
+    /// Adds a key. If it waits already, the higher priority and the shorter pause count, unless it
+    /// was [refused](Outcome::Refused) and must not come back yet.
     pub fn add_with(&self, key: K, add: Add) {
         self.state().add(key, add, Instant::now());
         self.changed.notify_one();

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{INITIAL_PRIORITY, add_all, outside};
+use super::{INITIAL_PRIORITY, add_all, is_beyond_reach, outside};
 use crate::informer::{Informer, Object, State};
 use crate::key::ObjectKey;
 use crate::queue::Queue;
 
-/// Has everything looked at each time that a kind comes to be served: what could not be done without
-/// it can be done now, and no change of an object tells of that.
+/// Has everything looked at each time that a kind comes to be served, or may be read at last: what
+/// could not be done without it can be done now, and no change of an object tells of that.
 pub(super) async fn follow<K: Object, C: Object>(
     arriving: Informer<C>,
     primary: Informer<K>,
@@ -16,7 +16,7 @@ pub(super) async fn follow<K: Object, C: Object>(
 ) {
     let source: Arc<str> = format!("arrival {}", arriving.kind()).into();
     loop {
-        arriving.until(|state| *state == State::Missing).await;
+        arriving.until(is_beyond_reach).await;
         arriving.until(|state| *state == State::Live).await;
         let objects = primary.last_seen().into_iter();
         let keys = objects.map(|object| ObjectKey::of(object.meta()));

@@ -79,7 +79,7 @@ where
             let span =
                 info_span!(parent: work.event(), "reconcile", controller = name, %key, %causes);
             // What a reconcile wrote is what the next one finds.
-            self.primary.fresh().await;
+            self.primary.fresh_of(key).await;
             // Once ready, always readable, unless the kind itself went away.
             let object = match self.primary.get(key) {
                 Ok(object) => object,
@@ -155,7 +155,8 @@ where
             }
             Ok(Err(error)) => {
                 warn!(%error, "a reconcile failed");
-                Ended::new(Outcome::Failed, Metered::Error, Some(error.to_string()))
+                let outcome = error.not_before().map_or(Outcome::Failed, Outcome::Refused);
+                Ended::new(outcome, Metered::Error, Some(error.to_string()))
             }
             Err(panic) => {
                 let text = panics::text(&*panic);

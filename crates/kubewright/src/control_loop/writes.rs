@@ -37,7 +37,7 @@ impl Writes {
         let is_own = |cause: &crate::queue::Cause| {
             &*cause.source == source && *cause.object == *key.as_str() && cause.revision == *version
         };
-        causes.more() == 0 && causes.iter().len() > 0 && causes.iter().all(is_own)
+        causes.more() == 0 && causes.iter().next().is_some() && causes.iter().all(is_own)
     }
 
     fn versions(&self) -> MutexGuard<'_, HashMap<ObjectKey, Box<str>>> {

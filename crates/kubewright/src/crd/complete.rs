@@ -10,14 +10,26 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 ///   bounds that they have in Rust; else every `kubectl apply` warns of them.
 /// - A list of conditions is a map by their type, so that several controllers can each apply their
 ///   own.
+/// - Where `kube` has made up what the kind is (`Auto-generated derived type …`, which is about Rust),
+///   it is what its spec is: that is where authors say it, and what `kubectl explain` shows first.
 ///
 /// What says otherwise itself stays as it is.
 pub fn complete(definition: &mut CustomResourceDefinition) {
     for version in &mut definition.spec.versions {
         let schema = version.schema.as_mut().and_then(|it| it.open_api_v3_schema.as_mut());
         if let Some(schema) = schema {
+            describe(schema);
             complete_schema(schema);
         }
+    }
+}
+
+/// Says of a kind what is said of its spec, unless its author has said it.
+fn describe(schema: &mut JSONSchemaProps) {
+    let is_made_up = |text: &String| text.starts_with("Auto-generated derived type for ");
+    if schema.description.as_ref().is_some_and(is_made_up) {
+        let spec = schema.properties.as_ref().and_then(|properties| properties.get("spec"));
+        schema.description = spec.and_then(|spec| spec.description.clone());
     }
 }
 

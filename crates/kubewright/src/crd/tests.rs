@@ -59,6 +59,28 @@ fn a_definition_that_the_server_takes_is_complete() {
     assert_eq!(conditions["x-kubernetes-list-map-keys"], json!(["type"]));
 }
 
+/// `kubectl explain` began with a sentence about a macro of Rust.
+#[test]
+fn a_kind_is_what_its_spec_is_unless_its_author_says_it() {
+    /// A ship.
+    #[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
+    #[kube(group = "example.com", version = "v1", kind = "Ship", namespaced)]
+    struct ShipSpec {}
+
+    #[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
+    #[kube(group = "example.com", version = "v1", kind = "Boat", namespaced, doc = "A small one.")]
+    struct BoatSpec {}
+
+    fn check<K: CustomResourceExt>(expected: Option<&str>) {
+        let whole = schema(&definition::<K>().expect("it is taken"), "");
+        assert_eq!(whole["description"].as_str(), expected);
+    }
+    check::<Ship>(Some("A ship."));
+    check::<Boat>(Some("A small one."));
+    // Nobody has said anything.
+    check::<Pet>(None);
+}
+
 /// All that is wrong with a definition, as `where: what` in a few words.
 fn check_refused<K: CustomResourceExt>(expected: &[&str]) {
     let CrdError::Refused { name, faults } = definition::<K>().expect_err("it is refused") else {

@@ -95,10 +95,27 @@ impl<K: Object> Objects<K> {
         Some(old)
     }
 
-    /// Takes no more room than needed: objects that come in the order of their keys leave half of it
-    /// empty.
-    pub(super) fn pack(&mut self) {
+    /// Puts objects where they belong. Gives those that were there, in the order of the new ones.
+    ///
+    /// It takes no more room than needed, neither then nor meanwhile: objects that come one by one in
+    /// the order of their keys leave half of it empty, and what is given back later is hard to use
+    /// again.
+    pub(super) fn set_all(&mut self, all: &[(ObjectKey, Kept<K>)]) -> Vec<Option<Kept<K>>> {
+        if self.by_key.is_empty() {
+            self.by_key = all.iter().cloned().collect();
+            if self.by_key.len() == all.len() {
+                for (key, kept) in all {
+                    self.bytes += kept.bytes();
+                    self.index(key, None, Some(kept));
+                }
+                return vec![None; all.len()];
+            }
+            // Some came twice.
+            self.by_key.clear();
+        }
+        let before = all.iter().map(|(key, kept)| self.set(key, kept.clone())).collect();
         self.by_key = std::mem::take(&mut self.by_key).into_iter().collect();
+        before
     }
 
     pub(super) fn add_index(&mut self, name: &str, values: Values<K>) {

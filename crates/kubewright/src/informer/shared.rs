@@ -49,10 +49,23 @@ pub(super) struct Shared<K> {
 /// What was written and must come back before readers may believe what they see.
 #[derive(Default, Clone)]
 struct Expected {
-    /// The newest version of each feed.
-    versions: BTreeMap<usize, u64>,
+    written: BTreeMap<ObjectKey, Written>,
     /// Objects that were deleted, by uid.
     gone: Vec<(ObjectKey, String)>,
+}
+
+/// The newest version of an object, and which feed will tell of it.
+#[derive(Clone, Copy)]
+struct Written {
+    feed: usize,
+    version: u64,
+}
+
+/// Who waits for what was written: a reader of one object, or of any.
+#[derive(Clone, Copy)]
+enum Reader<'k> {
+    Of(&'k ObjectKey),
+    OfAll,
 }
 
 struct Observers<K> {
@@ -123,13 +136,14 @@ impl<K: Object> Shared<K> {
 
     pub(super) fn expect(&self, written: &ObjectMeta) {
         let Ok(version) = version(written).parse::<u64>() else { return };
+        let progress = self.progress.borrow();
         // What is not watched is never seen.
-        let Some(number) = self.progress.borrow().find(written.namespace.as_deref()) else {
-            return;
-        };
+        let Some(feed) = progress.find(written.namespace.as_deref()) else { return };
         let mut expected = self.expected();
-        let known = expected.versions.entry(number).or_default();
-        *known = version.max(*known);
+        expected.written.retain(|_, written| !self.is_seen(&progress, written));
+        let new = Written { feed, version };
+        let known = expected.written.entry(ObjectKey::of(written)).or_insert(new);
+        known.version = version.max(known.version);
     }
 
     pub(super) fn expect_gone(&self, key: ObjectKey, uid: &str) {
@@ -271,12 +285,21 @@ impl<K: Object> Shared<K> {
 
     /// Waits until all that was expected has been seen, for so long at most.
     pub(super) async fn fresh(&self, timeout: Duration) {
-        if self.is_fresh(&self.progress.borrow()) {
+        self.fresh_for(Reader::OfAll, timeout).await;
+    }
+
+    /// The same for whoever reads no other object than this one.
+    pub(super) async fn fresh_of(&self, key: &ObjectKey, timeout: Duration) {
+        self.fresh_for(Reader::Of(key), timeout).await;
+    }
+
+    async fn fresh_for(&self, reader: Reader<'_>, timeout: Duration) {
+        if self.is_fresh(&self.progress.borrow(), reader) {
             return;
         }
-        let awaited = self.expected().clone();
+        let awaited = self.expected().awaited(reader);
         let mut progress = self.progress.subscribe();
-        let fresh = progress.wait_for(|progress| self.is_fresh(progress));
+        let fresh = progress.wait_for(|progress| self.is_fresh(progress, reader));
         if tokio::time::timeout(timeout, fresh).await.is_err() {
             // It may never come: an object that is not selected any more is not told of.
             self.give_up(&awaited);
@@ -291,8 +314,8 @@ impl<K: Object> Shared<K> {
     /// Expects no more what somebody has waited for in vain; what was written since may still come.
     fn give_up(&self, awaited: &Expected) {
         let mut expected = self.expected();
-        expected.versions.retain(|number, version| {
-            awaited.versions.get(number).is_none_or(|awaited| awaited < version)
+        expected.written.retain(|key, written| {
+            awaited.written.get(key).is_none_or(|awaited| awaited.version < written.version)
         });
         expected.gone.retain(|gone| !awaited.gone.contains(gone));
         drop(expected);
@@ -300,18 +323,15 @@ impl<K: Object> Shared<K> {
         self.progress.send_modify(|_| ());
     }
 
-    fn is_fresh(&self, progress: &Progress) -> bool {
+    fn is_fresh(&self, progress: &Progress, reader: Reader<'_>) -> bool {
         let mut expected = self.expected();
-        if expected.versions.is_empty() && expected.gone.is_empty() {
+        if !expected.holds_up(reader) {
             return true;
         }
-        // Of what cannot be read nothing will be seen.
-        let is_ready = |number: usize| progress.feeds()[number].ready(self.kind()).is_ok();
-        expected.versions.retain(|&number, version| {
-            is_ready(number) && progress.feeds()[number].version < *version
-        });
+        expected.written.retain(|_, written| !self.is_seen(progress, written));
         if !expected.gone.is_empty() {
             let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+            let is_ready = |number| self.is_readable(progress, number);
             expected.gone.retain(|(key, uid)| {
                 let found = objects.get(key).and_then(|kept| self.opener.open(&kept));
                 progress.find(key.namespace()).is_some_and(is_ready)
@@ -321,16 +341,33 @@ impl<K: Object> Shared<K> {
                     })
             });
         }
-        expected.versions.is_empty() && expected.gone.is_empty()
+        !expected.holds_up(reader)
     }
 
-    fn put(&self, observers: &Observers<K>, key: &ObjectKey, kept: Kept<K>, initial: bool) {
-        let old = self.write(|objects| objects.set(key, kept.clone()));
+    /// Whether a version has been seen. Of what cannot be read nothing will be.
+    fn is_seen(&self, progress: &Progress, written: &Written) -> bool {
+        let Written { feed, version } = *written;
+        progress.feeds()[feed].version >= version || !self.is_readable(progress, feed)
+    }
+
+    fn is_readable(&self, progress: &Progress, feed: usize) -> bool {
+        progress.feeds()[feed].ready(self.kind()).is_ok()
+    }
+
+    /// Tells all of an object that was put in the place of an older one, if there was any.
+    fn tell_of(
+        &self,
+        observers: &Observers<K>,
+        key: &ObjectKey,
+        kept: &Kept<K>,
+        old: Option<Kept<K>>,
+        initial: bool,
+    ) {
         if observers.all.is_empty() {
             return;
         }
         let old = old.and_then(|old| self.opener.open(&old));
-        let Some(object) = self.opener.open(&kept) else {
+        let Some(object) = self.opener.open(kept) else {
             let gone = old.map(Change::Deleted);
             return gone.iter().for_each(|gone| self.tell(observers, key, gone));
         };
@@ -354,6 +391,30 @@ impl<K: Object> Shared<K> {
         if let Some(last) = last.and_then(|last| self.opener.open(&last)) {
             self.tell(observers, key, &Change::Deleted(last));
         }
+    }
+}
+
+impl Reader<'_> {
+    fn reads(self, key: &ObjectKey) -> bool {
+        match self {
+            Reader::Of(own) => own == key,
+            Reader::OfAll => true,
+        }
+    }
+}
+
+impl Expected {
+    fn holds_up(&self, reader: Reader<'_>) -> bool {
+        let gone = self.gone.iter().map(|(key, _)| key);
+        self.written.keys().chain(gone).any(|key| reader.reads(key))
+    }
+
+    /// What a reader waits for.
+    fn awaited(&self, reader: Reader<'_>) -> Self {
+        let mut awaited = self.clone();
+        awaited.written.retain(|key, _| reader.reads(key));
+        awaited.gone.retain(|(key, _)| reader.reads(key));
+        awaited
     }
 }
 
@@ -425,11 +486,11 @@ impl<K: Object> Sink<'_, K> {
             (feed.namespace.clone(), !feed.synced)
         };
         let mut gone = self.shared.write(|objects| objects.keys(namespace.as_deref()));
-        for (key, kept) in all {
-            gone.remove(&key);
-            self.shared.put(&observers, &key, kept, initial);
+        let before = self.shared.write(|objects| objects.set_all(&all));
+        for ((key, kept), old) in all.iter().zip(before) {
+            gone.remove(key);
+            self.shared.tell_of(&observers, key, kept, old, initial);
         }
-        self.shared.write(Objects::pack);
         for key in gone {
             self.shared.take(&observers, &key);
         }
@@ -444,7 +505,10 @@ impl<K: Object> Sink<'_, K> {
 
     pub(super) fn applied(&self, arrival: Arrival<K>) {
         let Arrival { key, version, kept } = arrival;
-        self.shared.put(&self.shared.observers(), &key, kept, false);
+        let observers = self.shared.observers();
+        let old = self.shared.write(|objects| objects.set(&key, kept.clone()));
+        self.shared.tell_of(&observers, &key, &kept, old, false);
+        drop(observers);
         self.passed(&version);
     }
 

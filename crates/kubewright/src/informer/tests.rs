@@ -195,6 +195,44 @@ async fn nobody_waits_for_what_another_has_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_reader_of_one_object_waits_for_no_other() {
+    let (shared, long) = (shared(), Duration::from_secs(10));
+    let key = |name: &str| ObjectKey::new(Some("ns"), name);
+    shared.sink(0).replace(listed([config_map("a", "1", 1), config_map("b", "2", 2)]), "5");
+    shared.expect(&metadata(&config_map("a", "1", 6)));
+    shared.expect_gone(key("b"), "2");
+    let begun = tokio::time::Instant::now();
+    shared.fresh_of(&key("c"), long).await;
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    let seconds = |seconds| begun + Duration::from_secs(seconds);
+    let telling = async {
+        tokio::time::sleep_until(seconds(1)).await;
+        shared.sink(0).applied(config_map("a", "1", 6));
+        tokio::time::sleep_until(seconds(2)).await;
+        shared.sink(0).deleted(&key("b"), "7");
+    };
+    let reading = async |name: &str, after| {
+        shared.fresh_of(&key(name), long).await;
+        assert_eq!(begun.elapsed(), Duration::from_secs(after), "{name}");
+    };
+    let reading_all = async {
+        shared.fresh(long).await;
+        assert_eq!(begun.elapsed(), Duration::from_secs(2));
+    };
+    tokio::join!(telling, reading("a", 1), reading("b", 2), reading_all);
+
+    // Who waits in vain gives up nothing that others wait for.
+    shared.expect(&metadata(&config_map("a", "1", 8)));
+    shared.expect(&metadata(&config_map("c", "3", 9)));
+    shared.fresh_of(&key("a"), long).await;
+    assert_eq!(begun.elapsed(), Duration::from_secs(12));
+    shared.fresh_of(&key("a"), long).await;
+    assert_eq!(begun.elapsed(), Duration::from_secs(12));
+    shared.fresh_of(&key("c"), long).await;
+    assert_eq!(begun.elapsed(), Duration::from_secs(22));
+}
+
+#[tokio::test(start_paused = true)]
 async fn each_of_several_namespaces_is_known_by_itself() {
     let namespaces = BTreeSet::from(["lab".to_owned(), "shop".to_owned()]);
     let shared = Shared::new(opener(), &namespaces);

@@ -7,7 +7,7 @@ use std::{env, io};
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use prometheus_client::registry::Registry;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -70,6 +70,8 @@ pub(super) fn run(operator: Operator, flags: &Layer) -> Result<(), Failure> {
 }
 
 async fn serve(operator: Operator, settings: Settings) -> Result<(), Failure> {
+    // Before anything is asked: a signal that nobody waits for ends the program as it is.
+    let signals = Signals::listen()?;
     let mut registry = Registry::default();
     let metrics = Arc::new(connect::Metrics::new(&mut registry));
     let found = connect::find(settings.kubeconfig.as_deref(), |name| env::var_os(name)).await?;
@@ -87,28 +89,37 @@ async fn serve(operator: Operator, settings: Settings) -> Result<(), Failure> {
     let served = operator.serve(host, shutdown.clone());
     tokio::select! {
         served = served => Ok(served?),
-        failure = signals(&shutdown) => Err(failure),
+        failure = signals.heed(&shutdown) => Err(failure),
     }
 }
 
-/// Ends the program gently at the first signal, and at once at the second.
-async fn signals(shutdown: &CancellationToken) -> Failure {
-    let listen =
-        || Ok::<_, io::Error>((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?));
-    let (mut interrupts, mut terminations) = match listen() {
-        Ok(signals) => signals,
-        Err(error) => return error.into(),
-    };
-    for turn in 0.. {
-        tokio::select! {
-            _ = interrupts.recv() => {}
-            _ = terminations.recv() => {}
-        }
-        if turn > 0 {
-            break;
-        }
+/// What tells the program to end.
+struct Signals {
+    interrupts: Signal,
+    terminations: Signal,
+}
+
+impl Signals {
+    /// From now on a signal is kept until it is heeded.
+    fn listen() -> io::Result<Self> {
+        let (interrupts, terminations) =
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        Ok(Signals { interrupts, terminations })
+    }
+
+    /// Ends the program gently at the first signal, and at once at the second.
+    async fn heed(mut self, shutdown: &CancellationToken) -> Failure {
+        self.next().await;
         info!("stopping; a second signal ends it at once");
         shutdown.cancel();
+        self.next().await;
+        "ended by a second signal".into()
     }
-    "ended by a second signal".into()
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupts.recv() => {}
+            _ = self.terminations.recv() => {}
+        }
+    }
 }

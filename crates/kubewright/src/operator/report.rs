@@ -18,13 +18,13 @@ pub(super) fn caches(cache: &Cache) -> Check {
     readable(cache, |report| !is_done_without(report))
 }
 
-/// Whether all kinds are served that somebody would make use of.
+/// Whether all kinds can be had that somebody would make use of.
 pub(super) fn caches_if_served(cache: &Cache) -> Check {
     readable(cache, is_done_without)
 }
 
 fn is_done_without(report: &Informed) -> bool {
-    !report.is_needed && report.state == State::Missing
+    !report.is_needed && matches!(report.state, State::Missing | State::Forbidden(_))
 }
 
 /// Whether kinds can be read, of those that are asked about.

@@ -1,7 +1,7 @@
 //! Why a key is worked on.
 
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, iter, option, slice};
 
 /// How many causes a key keeps. The first ones tell most: what came later came on top of them.
 const KEPT_MAX: usize = 8;
@@ -20,13 +20,18 @@ pub struct Cause {
 /// A few causes, and how many more there were.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Causes {
-    kept: Vec<Cause>,
+    /// In its place, since most keys have no other, and there may be many keys.
+    first: Option<Cause>,
+    others: Vec<Cause>,
     more: usize,
 }
 
+/// The causes that are kept, the first one first.
+type Iter<'a> = iter::Chain<option::Iter<'a, Cause>, slice::Iter<'a, Cause>>;
+
 impl Causes {
-    pub fn iter(&self) -> std::slice::Iter<'_, Cause> {
-        self.kept.iter()
+    pub fn iter(&self) -> Iter<'_> {
+        self.first.iter().chain(&self.others)
     }
 
     /// How many causes there were besides those that were kept.
@@ -37,14 +42,15 @@ impl Causes {
     /// Takes another one in. Of one object only the last version counts.
     fn add(&mut self, cause: Cause) {
         let is_known = |known: &Cause| known.source == cause.source && known.object == cause.object;
-        match self.kept.iter().position(is_known) {
-            Some(at) => self.kept[at] = cause,
-            None if self.kept.len() < KEPT_MAX => {
-                // Most keys have one, and there may be many keys.
-                self.kept.reserve_exact(1);
-                self.kept.push(cause);
-            }
-            None => self.more += 1,
+        let mut kept = self.first.iter_mut().chain(&mut self.others);
+        if let Some(known) = kept.find(|known| is_known(known)) {
+            *known = cause;
+        } else if self.first.is_none() {
+            self.first = Some(cause);
+        } else if self.others.len() + 1 < KEPT_MAX {
+            self.others.push(cause);
+        } else {
+            self.more += 1;
         }
     }
 
@@ -56,15 +62,15 @@ impl Causes {
 
     pub(super) fn merge(&mut self, others: Causes) {
         self.more += others.more;
-        self.extend(others.kept);
+        self.extend(others.first.into_iter().chain(others.others));
     }
 }
 
 impl<'a> IntoIterator for &'a Causes {
     type Item = &'a Cause;
-    type IntoIter = std::slice::Iter<'a, Cause>;
+    type IntoIter = Iter<'a>;
 
-    fn into_iter(self) -> Self::IntoIter {
+    fn into_iter(self) -> Iter<'a> {
         self.iter()
     }
 }
@@ -84,7 +90,7 @@ impl fmt::Display for Cause {
 
 impl fmt::Display for Causes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, cause) in self.kept.iter().enumerate() {
+        for (at, cause) in self.iter().enumerate() {
             let comma = if at == 0 { "" } else { ", " };
             write!(f, "{comma}{cause}")?;
         }

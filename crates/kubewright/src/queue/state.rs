@@ -37,6 +37,8 @@ struct Waiting {
     arrival: u64,
     /// When it may be worked on. The moment of its arrival if that is at once.
     due: Instant,
+    /// It may not be before, whatever else comes.
+    not_before: Option<Instant>,
     causes: Causes,
     /// In a box, since mostly there is none.
     trail: Option<Box<Trail>>,
@@ -66,6 +68,7 @@ impl<K: Key> State<K> {
             priority: add.priority,
             arrival: 0,
             due: after(now, add.after),
+            not_before: None,
             causes,
             trail: add.event.and_then(Trail::begin),
         };
@@ -102,30 +105,30 @@ impl<K: Key> State<K> {
     pub(super) fn finish(&mut self, taken: Taken<K>, outcome: Outcome, now: Instant) {
         let Taken { key, priority, causes, .. } = taken;
         self.busy.remove(&key);
-        let pause = match outcome {
+        let (pause, not_before) = match outcome {
             Outcome::Done => {
                 self.failures.remove(&key);
-                None
+                return self.arrange(&key, now);
             }
             Outcome::After(pause) => {
                 self.failures.remove(&key);
-                Some(pause)
+                (pause, None)
             }
-            Outcome::Failed | Outcome::Again => {
-                let failures = self.failures.entry(key.clone()).or_default();
-                let pause = self.pauses.after(*failures);
-                *failures = failures.saturating_add(1);
-                self.retries += 1;
-                Some(pause)
-            }
+            Outcome::Failed | Outcome::Again => (self.fail(&key), None),
+            Outcome::Refused(least) => (self.fail(&key).max(least), Some(after(now, least))),
         };
-        match pause {
-            Some(pause) => {
-                let due = after(now, pause);
-                self.wait(key, Waiting { priority, arrival: 0, due, causes, trail: None }, now);
-            }
-            None => self.arrange(&key, now),
-        }
+        let due = after(now, pause);
+        let waiting = Waiting { priority, arrival: 0, due, not_before, causes, trail: None };
+        self.wait(key, waiting, now);
+    }
+
+    /// Counts a failure, and gives how long the key waits after it.
+    fn fail(&mut self, key: &K) -> Duration {
+        let failures = self.failures.entry(key.clone()).or_default();
+        let pause = self.pauses.after(*failures);
+        *failures = failures.saturating_add(1);
+        self.retries += 1;
+        pause
     }
 
     /// Takes back what was added to a key during the work on it.
@@ -209,7 +212,11 @@ impl Waiting {
     /// Takes in another reason to wait. It keeps its place.
     fn merge(&mut self, other: Waiting) {
         self.priority = self.priority.max(other.priority);
+        self.not_before = self.not_before.max(other.not_before);
         self.due = self.due.min(other.due);
+        if let Some(not_before) = self.not_before {
+            self.due = self.due.max(not_before);
+        }
         self.causes.merge(other.causes);
         match (&self.trail, other.trail) {
             (Some(trail), Some(other)) => trail.join(&other),

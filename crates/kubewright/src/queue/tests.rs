@@ -210,3 +210,36 @@ async fn idle_workers_share_what_comes_at_once() {
     assert_eq!(keys, ["a", "b", "c"]);
     taken.clear();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_was_refused_does_not_come_back_before_its_time() {
+    let queue = Queue::new();
+    queue.add("a");
+    let work = take(&queue).expect("it is ready");
+    queue.add("a");
+    work.finish(Outcome::Refused(seconds(10)));
+    queue.add_with("a", Add::default().priority(7));
+    queue.add("b");
+    tokio::time::advance(seconds(9)).await;
+    assert_eq!(drain(&queue), ["b"]);
+    tokio::time::advance(seconds(1)).await;
+    let work = take(&queue).expect("it is ready");
+    assert_eq!((*work.key(), work.failures()), ("a", 1));
+    // That is over then.
+    work.finish(Outcome::Done);
+    queue.add("a");
+    assert_eq!(drain(&queue), ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_fails_again_and_again_waits_longer_than_it_was_told() {
+    let queue = Queue::with_pauses(Pauses { min: seconds(4), max: seconds(1000) });
+    queue.add("a");
+    for pause in [10, 10, 16, 32] {
+        let work = take(&queue).expect("it is ready");
+        work.finish(Outcome::Refused(seconds(10)));
+        tokio::time::advance(seconds(pause - 1)).await;
+        assert!(take(&queue).is_none(), "before {pause} seconds");
+        tokio::time::advance(seconds(1)).await;
+    }
+}

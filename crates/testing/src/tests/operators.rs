@@ -546,7 +546,7 @@ impl Reconciler<ConfigMap> for Chorus {
     async fn reconcile(&self, map: &mut ConfigMap, ctx: &Context) -> Result<Action, Error> {
         let told = match ctx.apply(Silent::new("child", SilentSpec {})).await {
             Ok(_) => "silent",
-            Err(error) if error.is_missing() => "alone",
+            Err(error) if error.is_missing() || error.is_forbidden() => "alone",
             Err(error) => return Err(error.into()),
         };
         map.data = Some(BTreeMap::from([("is".to_owned(), told.to_owned())]));
@@ -592,6 +592,53 @@ async fn a_kind_that_need_not_be_served_is_done_without_until_it_is() {
         site.cluster.eventually(Some("default"), "child", is_another).await;
         site.end().await;
     }
+}
+
+/// An administrator who left an optional kind out of the operator's role stopped its controller.
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_need_not_be_served_is_done_without_until_it_may_be_read() {
+    let site = Site::empty().await;
+    let (cluster, user) = (&site.cluster, "chorus");
+    let map = json!({"metadata": {"name": "map", "labels": {"app": "test"}}});
+    let map = serde_json::from_value(map).expect("an object");
+    site.config_maps().create(&PostParams::default(), &map).await.expect("created");
+    cluster.apply(&serde_json::to_value(Silent::crd()).expect("a definition")).await;
+    cluster.served("silents.example.com").await;
+    let allow = async |name: &str, group: &str, resource: &str| {
+        let version = "rbac.authorization.k8s.io/v1";
+        let rule = json!({"apiGroups": [group], "resources": [resource], "verbs": ["*"]});
+        let role = json!({
+            "apiVersion": version, "kind": "ClusterRole",
+            "metadata": {"name": name}, "rules": [rule],
+        });
+        let binding = json!({
+            "apiVersion": version, "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+        });
+        cluster.apply(&role).await;
+        cluster.apply(&binding).await;
+    };
+    let is = |told: &'static str| {
+        move |map: Option<&ConfigMap>| {
+            let data = map.and_then(|map| map.data.as_ref());
+            data.is_some_and(|data| data["is"] == told)
+        }
+    };
+    allow("chorus-maps", "", "configmaps").await;
+    let controller = Controller::new("chorus", Chorus).labelled("app=test");
+    let operator = Operator::new("chorus").controller(controller.owns_if_served::<Silent>());
+    let shutdown = CancellationToken::new();
+    let run = operator.run(cluster.client_as(user, &[]), cluster.clock(), shutdown.clone());
+    let look = async {
+        cluster.eventually(Some("default"), "map", is("alone")).await;
+        allow("chorus-silents", "example.com", "silents").await;
+        cluster.eventually(Some("default"), "map", is("silent")).await;
+        shutdown.cancel();
+    };
+    tokio::join!(run, look);
+    site.end().await;
 }
 
 #[tokio::test(start_paused = true)]
