@@ -55,6 +55,17 @@ pub(crate) async fn run(
     plan.begin(server, &snapshot).await
 }
 
+static POLICY: OnceLock<Vec<Template>> = OnceLock::new();
+
+/// Makes what fresh servers create and have in common.
+pub(crate) fn prepare() {
+    policy();
+}
+
+pub(crate) fn is_unprepared() -> bool {
+    POLICY.get().is_none()
+}
+
 /// Whether there is neither role nor binding.
 fn is_without_policy(snapshot: &Snapshot<Index>) -> bool {
     let is_empty = |prefix: &str| snapshot.range(prefix, None, Some(1)).iter().next().is_none();
@@ -64,7 +75,6 @@ fn is_without_policy(snapshot: &Snapshot<Index>) -> bool {
 /// The whole bootstrap policy, as it is stored. It differs from server to server by uids and times
 /// only: a process that begins many, as tests do, makes it once.
 fn policy() -> &'static [Template] {
-    static POLICY: OnceLock<Vec<Template>> = OnceLock::new();
     POLICY.get_or_init(|| {
         let mut plan = Plan::new(Timestamp::UNIX_EPOCH);
         for object in bootstrap::objects() {

@@ -622,7 +622,7 @@ impl Metrics {
 
 /// The page about the health of the server.
 pub(crate) fn answer_slis(health: &Health) -> Response<Bytes> {
-    respond(slis::page(&health.records()))
+    respond(slis::page(&health.records(), process::start_seconds()))
 }
 
 fn respond(page: String) -> Response<Bytes> {

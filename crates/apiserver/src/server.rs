@@ -143,6 +143,12 @@ impl Server {
         genesis::flow::prepare();
     }
 
+    /// What else the first fresh server of a process would have to wait for, unless it is known
+    /// already. It takes a while, so it is best done on a thread of its own.
+    pub fn left_to_prepare() -> Option<fn()> {
+        begin::is_unprepared().then_some(begin::prepare)
+    }
+
     pub fn new(settings: Settings) -> Self {
         let Settings { store, authenticator, issuer, address, .. } = settings;
         let metrics = Arc::new(Metrics::default());

@@ -53,6 +53,7 @@ pub(crate) fn run(args: &Args, started: Instant) -> Result<ExitCode> {
         controllers: up::parse_controllers("*").map_err(anyhow::Error::msg)?,
         node: run::Node::Process { shim: up::shim()? },
         ingress_port: Some(args.ingress_port),
+        scheduler: Default::default(),
         audit: None,
     };
     let performed = up::runtime()?.block_on(run::run_while(options, async |record| {

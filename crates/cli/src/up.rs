@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use kubewright_cluster::home::{DEFAULT_NAME, Home, Record};
 use kubewright_cluster::kubeconfig;
 use kubewright_cluster::run::{self, Keep, Options};
-use kubewright_cluster::{NAMES, Names, Stage, audit, etcd, parse_stages};
+use kubewright_cluster::{NAMES, Names, SchedulerConfig, Stage, audit, etcd, parse_stages};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
@@ -58,6 +58,9 @@ pub(crate) struct Args {
     /// What containers are said to do with `--node fake`, as a list of stages in YAML (docs/node.md).
     #[arg(long, value_name = "FILE")]
     stages: Option<PathBuf>,
+    /// How pods are given to nodes: a KubeSchedulerConfiguration (docs/scheduler.md).
+    #[arg(long, value_name = "FILE")]
+    scheduler_config: Option<PathBuf>,
     /// Where Ingresses are served on 127.0.0.1 if pods run: 8080; 0 is any port that is free.
     #[arg(long, value_name = "PORT")]
     ingress_port: Option<u16>,
@@ -124,6 +127,7 @@ pub(crate) fn run(args: &Args, started: Instant) -> Result<ExitCode> {
         // What is wrong with it is told here, not by a process that nobody sees.
         audit(args)?;
         node(args)?;
+        scheduler(args)?;
         return detach(args);
     }
     if args.detached {
@@ -277,6 +281,7 @@ fn options(args: &Args) -> Result<Options> {
         controllers: args.controllers.clone(),
         node: node(args)?,
         ingress_port: args.ingress_port,
+        scheduler: scheduler(args)?,
         audit: audit(args)?,
     })
 }
@@ -303,6 +308,20 @@ fn node(args: &Args) -> Result<run::Node> {
         }
         _ => Ok(runs),
     }
+}
+
+/// How pods are given to nodes, as a file says.
+fn scheduler(args: &Args) -> Result<SchedulerConfig> {
+    let Some(file) = &args.scheduler_config else { return Ok(SchedulerConfig::default()) };
+    if matches!(args.node, Node::None) || args.nodes == 0 {
+        bail!("--scheduler-config is for clusters with nodes: here pods wait for somebody else");
+    }
+    let text = std::fs::read_to_string(file)
+        .with_context(|| format!("read --scheduler-config {}", file.display()))?;
+    let used = || format!("use --scheduler-config {}", file.display());
+    let config = SchedulerConfig::parse(&text).with_context(used)?;
+    config.check().with_context(used)?;
+    Ok(config)
 }
 
 /// What simulated containers do, as a file says.

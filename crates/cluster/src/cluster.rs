@@ -69,6 +69,8 @@ pub struct Terms {
     pub static_tokens: StaticTokens,
     /// Whose tokens of service accounts are good; the first of them issues ours.
     pub issuers: Vec<String>,
+    /// Where those who verify tokens are told to find the keys; none for the server's address.
+    pub keys_url: Option<String>,
     /// Whom tokens must be meant for; empty for the issuers.
     pub audiences: Vec<String>,
     /// What verifies tokens; none for the key that signs them.
@@ -187,6 +189,10 @@ impl Cluster {
     pub async fn start(config: Config) -> Result<Self, StartError> {
         let Config { storage, listen, clock, controllers: names, nodes, audit, terms } = config;
         let is_on_disk = matches!(storage, Storage::Embedded(_) | Storage::Open(_));
+        // What is in memory begins with nothing there: what it creates then is made beside all that
+        // comes before. Whoever needs it waits until it is made.
+        let left = Server::left_to_prepare().filter(|_| matches!(storage, Storage::Memory));
+        let preparing = left.map(tokio::task::spawn_blocking);
         // One thread waits for the disk while this one reads tables.
         let (store, ()) = tokio::join!(storage.open(clock), async { Server::prepare() });
         let store = store?;
@@ -222,6 +228,9 @@ impl Cluster {
         let keys = Keys { token: &key, front_proxy, kubelet_client };
         let server = server(&store, address, terms, keys, &shutdown, log, companions)?;
         begin(&server, clock, address, &networks, credentials).await?;
+        if let Some(preparing) = preparing {
+            preparing.await.expect("it does not panic");
+        }
 
         let mut work = JoinSet::new();
         let (working, stop) = (server.clone(), shutdown.clone());
@@ -410,7 +419,8 @@ fn server(
     };
     let kubelets = connect::Access { identity: kubelet_client.map(identity), ..terms.kubelets };
     let identity = front_proxy.and_then(|proxy| proxy.client.as_ref()).map(identity);
-    let issuer = Issuer { url, audiences, key, lifetimes: terms.token_lifetimes };
+    let (keys_url, lifetimes) = (terms.keys_url, terms.token_lifetimes);
+    let issuer = Issuer { url, keys_url, audiences, key, lifetimes };
     Ok(Server::new(Settings {
         store: store.clone(),
         authenticator,
@@ -484,6 +494,7 @@ impl Default for Terms {
             anonymous: true,
             static_tokens: StaticTokens::default(),
             issuers: vec![ISSUER.to_owned()],
+            keys_url: None,
             audiences: Vec::new(),
             token_keys: None,
             token_lifetimes: Lifetimes::default(),

@@ -27,6 +27,7 @@ pub use cluster::{Cluster, Config, Credentials, FrontProxy, Listen, StartError, 
 pub use kubewright_apiserver::audit;
 pub use kubewright_controllers::{NAMES, Names};
 pub use kubewright_node::runtime::{Stage, StagesError, load_images, parse_stages, shim};
+pub use kubewright_scheduler::{Config as SchedulerConfig, ConfigError as SchedulerConfigError};
 pub use kubewright_store::etcd;
 pub use nodes::{Nodes, NodesError, Runtime};
 pub use pki::Pki;

@@ -1,5 +1,6 @@
 //! The nodes of a cluster, the scheduler that gives pods to them, and the ways to reach pods.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -27,10 +28,19 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
-use crate::Credentials;
+use crate::{Credentials, SchedulerConfig, SchedulerConfigError};
 
 /// Where pods are reached.
 pub(crate) const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// Where a node of containers is, if the machine can have another address than [`ADDRESS`], which in a
+/// pod is the pod's own. So many clusters can have one beside each other, in the half of the network
+/// for measuring devices in which no processes are shown.
+const NODE_ADDRESSES: [Ipv4Addr; 4] = [
+    Ipv4Addr::new(198, 19, 0, 1),
+    Ipv4Addr::new(198, 19, 0, 2),
+    Ipv4Addr::new(198, 19, 0, 3),
+    Ipv4Addr::new(198, 19, 0, 4),
+];
 /// Where pods ask for names, as they do of kube-dns' caches on nodes.
 const DNS_ADDRESS: Ipv4Addr = Ipv4Addr::new(169, 254, 20, 10);
 /// How long programs may take to end when their cluster does.
@@ -47,6 +57,8 @@ pub struct Nodes {
     pub volumes: PathBuf,
     /// Where Ingresses are served; none for nowhere. Only where something runs is anything reached.
     pub ingress: Option<Arc<std::net::TcpListener>>,
+    /// How pods are given to them, and by which names pods ask for that.
+    pub scheduler: SchedulerConfig,
 }
 
 /// What runs the pods of nodes.
@@ -119,6 +131,8 @@ pub enum NodesError {
     Ingress(#[source] io::Error),
     #[error("run processes")]
     Process(#[source] io::Error),
+    #[error("schedule pods")]
+    Scheduler(#[from] SchedulerConfigError),
     #[error(transparent)]
     Cri(#[from] CriError),
     #[error(transparent)]
@@ -133,25 +147,27 @@ impl Nodes {
         around: Surroundings<'_>,
         shutdown: CancellationToken,
     ) -> Result<impl Future<Output = ()> + Send + 'static, NodesError> {
-        let Nodes { names, runtime, ingress, .. } = self;
+        let Nodes { names, runtime, ingress, scheduler, .. } = self;
+        let scheduler = Scheduler::new(scheduler);
+        scheduler.check()?;
         let Surroundings { server, cache, place, clock } = around;
         let mut tasks = JoinSet::new();
         // One agent for all nodes: it may do what any of them may.
         let client = client(server, "system:nodes", "system:masters", "kubelet");
-        let listener = match place {
-            Some((_, credentials)) => Some(listen(credentials).await?),
-            None => None,
-        };
         let ingress = ingress.map(|listener| reuse(&listener)).transpose();
         let ingress = ingress.map_err(NodesError::Ingress)?;
         let at = place.map(|(at, _)| (at.ip().to_string(), at.port()));
         let places = Places { node: ADDRESS, server: at, agent: None };
         let Engine { machine, runtime: engine, locals } =
             Engine::start(&runtime, &client, places, &clock, &mut tasks, &shutdown).await?;
-        schedule(&mut tasks, server, cache, &clock, &shutdown);
+        let listener = match place {
+            Some((_, credentials)) => Some(listen(machine.address, credentials).await?),
+            None => None,
+        };
+        schedule(&mut tasks, scheduler, (server, cache, &clock), &shutdown);
         if runtime.runs() {
             let config = BalancerConfig {
-                address: ADDRESS,
+                addresses: BTreeSet::from([ADDRESS, machine.address]).into_iter().collect(),
                 ingress,
                 locals,
                 runtime: Arc::clone(&engine),
@@ -198,7 +214,7 @@ pub(crate) struct Engine {
 
 /// Where those are that pods and others look for.
 pub(crate) struct Places {
-    /// The node.
+    /// The node, unless it gets an address of its own.
     pub(crate) node: IpAddr,
     /// The API server, where it is reached from outside.
     pub(crate) server: Option<(String, u16)>,
@@ -246,6 +262,10 @@ impl Engine {
             }
             Runtime::Cri { directory, socket, .. } => {
                 let locals = LocalAddresses::of(directory).map(Arc::new);
+                // The cluster's own node need not be where its server is.
+                let own = locals.as_ref().filter(|_| agent.is_none());
+                let own = own.and_then(|locals| locals.add_one_of(NODE_ADDRESSES.into_iter()));
+                let node = own.map_or(node, IpAddr::V4);
                 let machine = Machine { address: node, ..Machine::this() };
                 // It reads what only a node may, so it has a cache with a node's rights.
                 let (cache, informing) = Cache::new(client.clone());
@@ -326,7 +346,10 @@ pub(crate) fn hostname() -> String {
 }
 
 /// Where the server asks nodes for logs.
-async fn listen(credentials: &Credentials) -> Result<kubewright_node::Server, NodesError> {
+async fn listen(
+    address: IpAddr,
+    credentials: &Credentials,
+) -> Result<kubewright_node::Server, NodesError> {
     let current = Current::new();
     let pair = certificate::Pair {
         certificate: credentials.server.certificate.clone(),
@@ -336,7 +359,7 @@ async fn listen(credentials: &Credentials) -> Result<kubewright_node::Server, No
     let authorities = credentials.client_ca.as_deref().unwrap_or_default().as_bytes();
     let authorities = CertificateDer::pem_slice_iter(authorities).collect::<Result<_, _>>();
     let config = ServerConfig {
-        address: SocketAddr::new(ADDRESS, 0),
+        address: SocketAddr::new(address, 0),
         certificate: current,
         client_authorities: authorities.map_err(NodesError::Authority)?,
     };
@@ -353,9 +376,8 @@ fn reuse(listener: &std::net::TcpListener) -> io::Result<TcpListener> {
 /// Gives pods to nodes until `shutdown`.
 fn schedule(
     tasks: &mut JoinSet<()>,
-    server: &Server,
-    cache: &Cache,
-    clock: &Clock,
+    scheduler: Scheduler,
+    (server, cache, clock): (&Server, &Cache, &Clock),
     shutdown: &CancellationToken,
 ) {
     let client = client(server, "system:kube-scheduler", "", "kube-scheduler");
@@ -363,7 +385,6 @@ fn schedule(
     tasks.spawn(recording);
     let around =
         kubewright_scheduler::Surroundings { cache: cache.clone(), recorder, clock: clock.clone() };
-    let scheduler = Scheduler::new(kubewright_scheduler::Config::default());
     let stop = shutdown.clone();
     tasks.spawn(async move {
         if let Err(error) = scheduler.run(client, around, stop).await {

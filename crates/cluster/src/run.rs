@@ -23,13 +23,17 @@ use crate::kubeconfig::{self, Access};
 use crate::nodes;
 use crate::process::{Signals, raise_file_limit};
 use crate::roots;
-use crate::{Clock, Cluster, Config, Listen, Nodes, Pki, Runtime, Stage, Storage, Terms};
+use crate::{
+    Clock, Cluster, Config, Listen, Nodes, Pki, Runtime, SchedulerConfig, Stage, Storage, Terms,
+};
 
 /// Where a cluster is served unless somebody says otherwise, or it was served elsewhere before.
 const DEFAULT_PORT: u16 = 6443;
 /// Where Ingresses are served, unless somebody says otherwise.
 const INGRESS_PORT: u16 = 8080;
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// Where pods find the keys that verify tokens, below the issuer's name.
+const KEYS_URL_IN_PODS: &str = "https://kubernetes.default.svc.cluster.local/openid/v1/jwks";
 /// How long whoever said stop has to read the answer.
 const GOODBYE: Duration = Duration::from_secs(1);
 
@@ -47,6 +51,8 @@ pub struct Options {
     pub node: Node,
     /// Where Ingresses are served if pods run: none for 8080; 0 for any port that is free.
     pub ingress_port: Option<u16>,
+    /// How pods are given to nodes, if there are any.
+    pub scheduler: SchedulerConfig,
     /// None for no audit log.
     pub audit: Option<audit::Config>,
 }
@@ -248,7 +254,7 @@ impl Site {
     /// while keys are made.
     async fn prepare(options: Options) -> Result<(Self, Option<Storage>)> {
         let Options { name, home, port, keep, kubeconfig, .. } = options;
-        let Options { controllers, node, ingress_port, audit, .. } = options;
+        let Options { controllers, node, ingress_port, scheduler, audit, .. } = options;
         let dir = home.dir(&name)?;
         let mut holds = vec![hold(&dir, || {
             format!(
@@ -291,7 +297,8 @@ impl Site {
         let is_kept = data_dir.is_some();
         // Keys of this cluster and of others of the same user.
         let hidden = dir.parent().map(Path::to_owned).into_iter().chain(data_dir.clone()).collect();
-        let nodes = nodes(node, &name, (node_dir, hidden), is_kept, volumes, ingress_port)?;
+        let places = Places { directory: node_dir, hidden, volumes, is_kept, ingress_port };
+        let nodes = nodes(node, &name, places, scheduler)?;
         let ingress = nodes.as_ref().and_then(|nodes| nodes.ingress.as_ref());
         let ingress = ingress.map(|listener| listener.local_addr().context("find the port"));
         let ingress = ingress.transpose()?.map(|place| format!("http://{place}"));
@@ -369,7 +376,11 @@ impl Site {
             controllers: self.controllers.clone(),
             nodes: self.nodes.clone(),
             audit: self.audit.clone(),
-            terms: Terms::default(),
+            // Pods in containers do not reach the server where it listens, which is loopback.
+            terms: Terms {
+                keys_url: self.record.cri.as_ref().map(|_| KEYS_URL_IN_PODS.to_owned()),
+                ..Terms::default()
+            },
         };
         Cluster::start(config).await.context("start the cluster")
     }
@@ -477,30 +488,42 @@ fn hold(dir: &Path, taken: impl FnOnce() -> String) -> Result<Hold> {
     })
 }
 
+/// Where nodes have what is theirs.
+struct Places {
+    directory: PathBuf,
+    /// What is the cluster's own besides.
+    hidden: Vec<PathBuf>,
+    volumes: PathBuf,
+    /// Whether the cluster may come back.
+    is_kept: bool,
+    ingress_port: Option<u16>,
+}
+
 fn nodes(
     node: Node,
     cluster: &str,
-    (directory, hidden): (PathBuf, Vec<PathBuf>),
-    is_kept: bool,
-    volumes: PathBuf,
-    ingress_port: Option<u16>,
+    places: Places,
+    scheduler: SchedulerConfig,
 ) -> Result<Option<Nodes>> {
-    let (names, runtime) = match node {
+    let Places { directory, hidden, volumes, is_kept, ingress_port } = places;
+    let (names, runtime, ingress) = match node {
         Node::None | Node::Fake { count: 0, .. } => return Ok(None),
         Node::Fake { count, stages } => {
             let names = (1..=count).map(|number| format!("{cluster}-{number}")).collect();
-            let runtime = Runtime::Fake { stages };
-            return Ok(Some(Nodes { names, runtime, volumes, ingress: None }));
+            (names, Runtime::Fake { stages }, None)
         }
         Node::Process { shim } => {
-            (vec![nodes::hostname()], Runtime::Process { directory, shim, hidden })
+            let runtime = Runtime::Process { directory, shim, hidden };
+            (vec![nodes::hostname()], runtime, Some(ingress_port))
         }
         Node::Cri { socket } => {
-            (vec![nodes::hostname()], Runtime::Cri { directory, socket, is_kept })
+            let runtime = Runtime::Cri { directory, socket, is_kept };
+            (vec![nodes::hostname()], runtime, Some(ingress_port))
         }
     };
-    let ingress = listen(ingress_port.unwrap_or(INGRESS_PORT), "--ingress-port")?;
-    Ok(Some(Nodes { names, runtime, volumes, ingress: Some(Arc::new(ingress)) }))
+    let ingress = ingress.map(|port| listen(port.unwrap_or(INGRESS_PORT), "--ingress-port"));
+    let ingress = ingress.transpose()?.map(Arc::new);
+    Ok(Some(Nodes { names, runtime, volumes, ingress, scheduler }))
 }
 
 /// Takes a port, or says which flag changes it.

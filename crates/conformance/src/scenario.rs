@@ -84,7 +84,7 @@ impl Scenario {
 /// Scenarios of pods that get nodes, for endpoints beside which a scheduler runs. They are not among
 /// [`all`].
 pub fn scheduling() -> Vec<Scenario> {
-    scheduling::SCENARIOS.to_vec()
+    scheduling::all()
 }
 
 /// Scenarios of pods that run, or are said to, for endpoints with a scheduler and at least one node.
@@ -252,6 +252,10 @@ impl Context {
         // Pods on nodes that are not there would wait for those to let them go.
         self.send(Request::delete(self.core("pods?gracePeriodSeconds=0"))).await?;
         self.send(Request::delete(format!("/api/v1/namespaces/{}", self.namespace))).await?;
+        for collection in LABELLED {
+            let ours = format!("{collection}?labelSelector={OWNER}%3D{}", self.namespace);
+            self.send(Request::delete(ours)).await?;
+        }
         Ok(())
     }
 
@@ -356,6 +360,16 @@ impl Context {
         })
     }
 }
+
+/// The label of what a scenario has that is in no namespace: the name of its namespace.
+const OWNER: &str = "conformance.kubewright.dev/scenario";
+/// Of what may have it.
+const LABELLED: &[&str] = &[
+    "/api/v1/nodes",
+    "/api/v1/persistentvolumes",
+    "/apis/storage.k8s.io/v1/storageclasses",
+    "/apis/scheduling.k8s.io/v1/priorityclasses",
+];
 
 /// How long a state that must come may take.
 const PATIENCE: Duration = Duration::from_secs(60);

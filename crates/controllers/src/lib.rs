@@ -54,6 +54,7 @@ mod replica_set;
 mod residents;
 mod revisions;
 mod selection;
+mod service_cidrs;
 mod services;
 mod stateful_set;
 mod storage;
@@ -298,6 +299,11 @@ const BUILTINS: &[Builtin] = &[
         name: names::SERVICE_LB,
         account: "service-controller",
         make: |site| Box::new(site.config.load_balancer.as_ref().map(load_balancers::controller)),
+    },
+    Builtin {
+        name: names::SERVICE_CIDR,
+        account: "service-cidrs-controller",
+        make: |_| Box::new(service_cidrs::controller()),
     },
 ];
 

@@ -28,6 +28,7 @@ pub(crate) const CSR_CLEANER: &str = "certificatesigningrequest-cleaner-controll
 pub(crate) const HORIZONTAL_POD_AUTOSCALER: &str = "horizontal-pod-autoscaler-controller";
 pub(crate) const TTL: &str = "ttl-controller";
 pub(crate) const SERVICE_LB: &str = "service-lb-controller";
+pub(crate) const SERVICE_CIDR: &str = "service-cidr-controller";
 pub(crate) const VOLUME_PROTECTION: &str = "persistentvolume-protection-controller";
 pub(crate) const POLICY_STATUS: &str = "validatingadmissionpolicy-status-controller";
 pub(crate) const REPLICA_SET: &str = "replicaset-controller";
@@ -70,6 +71,7 @@ pub const NAMES: &[&str] = &[
     HORIZONTAL_POD_AUTOSCALER,
     TTL,
     SERVICE_LB,
+    SERVICE_CIDR,
 ];
 
 /// The short names that upstream had first and still takes.

@@ -47,8 +47,8 @@ const SYNC_MAX: Duration = Duration::from_secs(120);
 
 /// Where the balancer listens.
 pub struct BalancerConfig {
-    /// Of node ports.
-    pub address: IpAddr,
+    /// Of node ports, at each of these.
+    pub addresses: Vec<IpAddr>,
     /// Where Ingresses are served; none for nowhere.
     pub ingress: Option<TcpListener>,
     /// Gives addresses of Services to this machine; without it they lead nowhere.
@@ -70,7 +70,7 @@ pub struct BalancerConfig {
 
 /// Passes connections on until `shutdown`; returns when everything it started has ended.
 pub async fn balance(cache: &Cache, config: BalancerConfig, shutdown: CancellationToken) {
-    let BalancerConfig { address, ingress, locals, client, clock, .. } = config;
+    let BalancerConfig { addresses, ingress, locals, client, clock, .. } = config;
     let near = Near {
         runtime: config.runtime,
         server: config.server,
@@ -86,7 +86,7 @@ pub async fn balance(cache: &Cache, config: BalancerConfig, shutdown: Cancellati
         }
         tasks.spawn(router::run(listener, table.clone(), shutdown.clone()));
     }
-    let fronts = Fronts { address, locals, given: BTreeSet::new(), refused: BTreeSet::new() };
+    let fronts = Fronts { addresses, locals, given: BTreeSet::new(), refused: BTreeSet::new() };
     tasks.spawn(fronts.run(table, shutdown.clone()));
     shutdown.run_until_cancelled(follow(cache, &near, &tell)).await;
     while tasks.join_next().await.is_some() {}
@@ -183,7 +183,8 @@ fn listen<K: Object>(informer: &Informer<K>, changed: &Arc<Notify>) -> Subscript
 
 /// Listens where Services are to be found.
 struct Fronts {
-    address: IpAddr,
+    /// The node's.
+    addresses: Vec<IpAddr>,
     locals: Option<Arc<LocalAddresses>>,
     /// Addresses of Services that are this machine's.
     given: BTreeSet<Ipv4Addr>,
@@ -209,11 +210,16 @@ impl Fronts {
                 if listening.contains_key(front) {
                     continue;
                 }
-                if let Some(place) = self.place(front) {
-                    let stop = shutdown.child_token();
-                    tasks.spawn(serve(*front, place, table.clone(), stop.clone()));
-                    listening.insert(*front, stop);
+                let places = self.places(front);
+                if places.is_empty() {
+                    continue;
                 }
+                let stop = shutdown.child_token();
+                for ip in places {
+                    let place = SocketAddr::new(ip, front.port);
+                    tasks.spawn(serve(*front, place, table.clone(), stop.clone()));
+                }
+                listening.insert(*front, stop);
             }
             tokio::select! {
                 () = shutdown.cancelled() => break,
@@ -225,26 +231,27 @@ impl Fronts {
         self.withdraw(&Table::default());
     }
 
-    /// Where to listen, if that is possible at all.
-    fn place(&mut self, front: &Front) -> Option<SocketAddr> {
-        let ip = match front.place {
-            Place::Node => self.address,
-            Place::Host(ip) => ip,
-            Place::Service(ip) => {
-                let locals = self.locals.as_ref()?;
-                if self.refused.contains(&ip) {
-                    return None;
-                }
-                if let Err(error) = locals.add(ip) {
-                    warn!(%ip, %error, "a Service is not served at its address");
-                    self.refused.insert(ip);
-                    return None;
-                }
-                self.given.insert(ip);
-                ip.into()
-            }
+    /// At which addresses to listen; none if that is not possible.
+    fn places(&mut self, front: &Front) -> Vec<IpAddr> {
+        match front.place {
+            Place::Node => self.addresses.clone(),
+            Place::Host(ip) => vec![ip],
+            Place::Service(ip) => self.give(ip).then_some(ip.into()).into_iter().collect(),
+        }
+    }
+
+    /// Gives the address of a Service to this machine, or tells once why not.
+    fn give(&mut self, ip: Ipv4Addr) -> bool {
+        let Some(locals) = self.locals.as_ref().filter(|_| !self.refused.contains(&ip)) else {
+            return false;
         };
-        Some(SocketAddr::new(ip, front.port))
+        if let Err(error) = locals.add(ip) {
+            warn!(%ip, %error, "a Service is not served at its address");
+            self.refused.insert(ip);
+            return false;
+        }
+        self.given.insert(ip);
+        true
     }
 
     /// Gives up addresses that no Service has any more.

@@ -82,6 +82,16 @@ impl LocalAddresses {
         }
     }
 
+    /// Has this machine answer at one of these addresses: one that is ours already, or else the
+    /// first that is nobody's. None if there is no such.
+    pub fn add_one_of(
+        &self,
+        mut addresses: impl Iterator<Item = Ipv4Addr> + Clone,
+    ) -> Option<Ipv4Addr> {
+        let ours = addresses.clone().find(|address| self.held().contains(address));
+        ours.or_else(|| addresses.find(|address| self.add(*address).is_ok()))
+    }
+
     /// Takes an address away that is one of ours.
     pub fn remove(&self, address: Ipv4Addr) {
         if !self.held().remove(&address) {

@@ -21,6 +21,10 @@ impl LocalAddresses {
         match self.0 {}
     }
 
+    pub fn add_one_of(&self, _: impl Iterator<Item = Ipv4Addr> + Clone) -> Option<Ipv4Addr> {
+        match self.0 {}
+    }
+
     pub fn remove(&self, _: Ipv4Addr) {
         match self.0 {}
     }

@@ -19,6 +19,7 @@ pub use self::file::{
     Config, Extender, ExtenderTls, LeaderElection, ManagedResource, Plugin, PluginConfig,
     PluginSelection, Plugins, Profile,
 };
+use crate::Scheduler;
 use crate::plugin::Point;
 use crate::pod::DEFAULT_SCHEDULER;
 
@@ -48,6 +49,14 @@ impl Config {
         config.complete();
         config.validate()?;
         Ok(config)
+    }
+
+    /// Says what is wrong with it for a scheduler that knows the built-in plugins only.
+    ///
+    /// # Errors
+    /// It makes no sense, or names plugins that there are not.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        Scheduler::new(self.clone()).check()
     }
 
     pub(crate) fn backoff_initial(&self) -> Duration {

@@ -153,6 +153,7 @@ async fn server(store: Store, log: Log) -> Server {
         store,
         issuer: Some(Issuer {
             url: names[0].clone(),
+            keys_url: None,
             audiences: names,
             key,
             lifetimes: Lifetimes::default(),

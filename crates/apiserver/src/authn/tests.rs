@@ -401,7 +401,8 @@ fn keys_are_published_as_upstream_publishes_them() {
 fn issuer(pem: &str) -> Issuer {
     let key = SigningKey::from_pem(pem.as_bytes()).expect("a key");
     let lifetimes = Lifetimes::default();
-    Issuer { url: ISSUER.to_owned(), audiences: vec![ISSUER.to_owned()], key, lifetimes }
+    let audiences = vec![ISSUER.to_owned()];
+    Issuer { url: ISSUER.to_owned(), keys_url: None, audiences, key, lifetimes }
 }
 
 fn issue(issuer: &Issuer, store: &Store, spec: Value) -> Value {

@@ -35,6 +35,8 @@ pub const CACHE_CONTROL: &str = "public, max-age=3600";
 pub struct Issuer {
     /// The URL that names it.
     pub url: String,
+    /// Where its keys are said to be, if not at the server's address.
+    pub keys_url: Option<String>,
     /// Whom tokens are for that name nobody.
     pub audiences: Vec<String>,
     pub key: SigningKey,

@@ -6,8 +6,9 @@ use crate::health::Record;
 /// Where the page is.
 pub(crate) const PATH: &str = "/metrics/slis";
 
-/// The page. `records` are in the order of the checks' names.
-pub(super) fn page(records: &[Record]) -> String {
+/// The page. `records` are in the order of the checks' names, `start_seconds` is when the process
+/// began: before the first check it is all there is to tell.
+pub(super) fn page(records: &[Record], start_seconds: Option<f64>) -> String {
     let mut page = Page::default();
     page.family(
         "kubernetes_healthcheck",
@@ -35,6 +36,14 @@ pub(super) fn page(records: &[Record]) -> String {
                 }
             }
         }
+    }
+    if let Some(seconds) = start_seconds {
+        page.family(
+            "process_start_time_seconds",
+            Kind::Gauge,
+            "[ALPHA] Start time of the process since unix epoch in seconds.",
+        );
+        page.sample(&[], seconds);
     }
     page.finish()
 }
@@ -64,6 +73,15 @@ kubernetes_healthchecks_total{name="etcd",status="success",type="livez"} 3
 kubernetes_healthchecks_total{name="etcd",status="success",type="readyz"} 2
 kubernetes_healthchecks_total{name="ping",status="success",type="livez"} 4
 "#;
-        assert_eq!(page(&records), expected);
+        assert_eq!(page(&records, None), expected);
+    }
+
+    #[test]
+    fn a_server_that_nobody_has_asked_says_when_it_began() {
+        let expected = "# HELP process_start_time_seconds [ALPHA] Start time of the process since \
+                        unix epoch in seconds.\n\
+                        # TYPE process_start_time_seconds gauge\n\
+                        process_start_time_seconds 1.7e+09\n";
+        assert_eq!(page(&[], Some(1_700_000_000.0)), expected);
     }
 }

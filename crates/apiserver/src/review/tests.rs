@@ -66,7 +66,7 @@ impl Server {
             Verifier::new(audiences.clone(), audiences.clone(), vec![key.public.clone()]),
         );
         let lifetimes = Lifetimes::default();
-        let issuer = Issuer { url: ISSUER.to_owned(), audiences, key, lifetimes };
+        let issuer = Issuer { url: ISSUER.to_owned(), keys_url: None, audiences, key, lifetimes };
         Server { store, authorizer, authenticator, issuer }
     }
 

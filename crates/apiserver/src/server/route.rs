@@ -141,7 +141,8 @@ impl Inner {
         let keys = &self.authenticator.service_accounts.keys;
         let (media_type, document) = match question.path() {
             token::CONFIGURATION_PATH => {
-                let keys_url = format!("https://{}{}", self.address, token::KEYS_PATH);
+                let own = || format!("https://{}{}", self.address, token::KEYS_PATH);
+                let keys_url = issuer.keys_url.clone().unwrap_or_else(own);
                 ("application/json", token::configuration(&issuer.url, &keys_url, keys))
             }
             token::KEYS_PATH => (token::KEYS_MEDIA_TYPE, token::keys(keys)),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use kubewright_apiserver::authn::token::Lifetimes;
 use kubewright_apiserver::connect;
 use kubewright_cluster::drop_in::apiserver::{self, Limits, Mode, Oldest, Options, PluginSet};
@@ -192,6 +192,7 @@ fn terms(given: &Given) -> Result<Terms> {
         anonymous: given.switch("anonymous-auth").unwrap_or(true) && !allows_all,
         modes,
         issuers: given.list("service-account-issuer"),
+        keys_url: keys_url(given)?,
         audiences: given.list("api-audiences"),
         admission: PluginSet::named(
             &given.list("enable-admission-plugins"),
@@ -221,6 +222,14 @@ fn terms(given: &Given) -> Result<Terms> {
         terms.version = version;
     }
     Ok(terms)
+}
+
+/// Where others are told to find the keys that verify tokens.
+fn keys_url(given: &Given) -> Result<Option<String>> {
+    const FLAG: &str = "service-account-jwks-uri";
+    let Some(url) = given.text(FLAG) else { return Ok(None) };
+    ensure!(url.starts_with("https://"), "{FLAG} requires https scheme, parsed as: {url}");
+    Ok(Some(url.to_owned()))
 }
 
 /// How long tokens of service accounts last.

@@ -147,6 +147,7 @@ pub(super) fn beside(project: &Project) -> Result<(Options, PathBuf)> {
         controllers: up::parse_controllers("*").map_err(anyhow::Error::msg)?,
         node: cluster_run::Node::Fake { count: 1, stages: Vec::new() },
         ingress_port: None,
+        scheduler: Default::default(),
         audit: None,
     };
     Ok((options, kubeconfig))

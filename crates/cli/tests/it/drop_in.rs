@@ -242,6 +242,13 @@ fn programs_tell_their_flags_and_refuse_others() {
     );
     check(
         "kube-apiserver",
+        &with(&["--service-account-jwks-uri=http://keys.example.com"]),
+        1,
+        "Error: service-account-jwks-uri requires https scheme, parsed as: \
+         http://keys.example.com\n",
+    );
+    check(
+        "kube-apiserver",
         &with(&["--tls-min-version=VersionTLS11"]),
         1,
         "Error: --tls-min-version VersionTLS11 is not supported here: ",
@@ -366,11 +373,14 @@ async fn tokens_are_as_short_and_pods_as_humble_as_the_server_is_told() {
     let url = format!("http://127.0.0.1:{port}");
     let more = [
         "--service-account-max-token-expiration=1h",
+        "--service-account-jwks-uri=https://keys.example.com/jwks",
         "--tls-min-version=VersionTLS13",
         "--allow-privileged=false",
     ];
     let (_apiserver, access) = bench.apiserver(&url, &keys, &more).await;
     let mut client = access.client().await;
+    let configuration = client.get("/.well-known/openid-configuration").await;
+    assert_eq!(configuration["jwks_uri"], "https://keys.example.com/jwks");
     let accounts = "/api/v1/namespaces/default/serviceaccounts";
     client.create(accounts, &json!({ "metadata": { "name": "robot" } })).await;
     let path = format!("{accounts}/robot/token");

@@ -549,6 +549,43 @@ async fn schedulers_follow_legacy_policies() {
     assert_eq!(placed(&ours, "terminator-absent").await, "gpu");
 }
 
+/// The cluster's own scheduler fills a node before it takes another, for those who ask for that.
+#[tokio::test]
+async fn pods_go_where_a_configuration_of_the_cluster_says() {
+    let home = tempfile::tempdir().expect("a directory");
+    let config = "apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+- schedulerName: packed
+  pluginConfig:
+  - {name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated}}}
+";
+    std::fs::write(home.path().join("scheduler.yaml"), config).expect("it is written");
+    let args = "--port 0 --node fake --nodes 2 --scheduler-config scheduler.yaml";
+    let args: Vec<&str> = args.split(' ').collect();
+    let ours = Ours::up(home.path(), "kubewright", &args);
+    let mut client = ours.access.client().await;
+    wait_for(&ours, "/api/v1/namespaces/default/serviceaccounts/default", 200).await;
+    let mut places = Vec::new();
+    for (name, scheduler) in [
+        ("first", "default-scheduler"),
+        ("packed-1", "packed"),
+        ("packed-2", "packed"),
+        ("spread", "default-scheduler"),
+    ] {
+        let requests = json!({"cpu": "2", "memory": "2Gi"});
+        let container = json!({
+            "name": "main", "image": "example.com/image", "resources": {"requests": requests},
+        });
+        let spec = json!({"schedulerName": scheduler, "containers": [container]});
+        client.create(PODS, &json!({"metadata": {"name": name}, "spec": spec})).await;
+        places.push(placed(&ours, name).await);
+    }
+    assert!(places[..3].iter().all(|place| *place == places[0]), "{places:?}");
+    assert_ne!(places[3], places[0]);
+}
+
 #[tokio::test]
 async fn simulated_pods_do_what_a_file_says() {
     let home = tempfile::tempdir().expect("a directory");
@@ -593,6 +630,17 @@ fn what_cannot_be_joined_is_said_at_once() {
     let told = "read --stages wrong.yaml: line 2: stage 2: unknown field `runFor`";
     check(&["node", "--stages", "wrong.yaml"], told);
     check(&["up", "--detach", "--stages", "wrong.yaml"], told);
+    let unknown = "apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{plugins: {score: {enabled: [{name: Wisdom}]}}}]
+";
+    std::fs::write(user.home.path().join("unknown.yaml"), unknown).expect("it is written");
+    let told = "use --scheduler-config unknown.yaml: ";
+    check(&["up", "--scheduler-config", "unknown.yaml"], told);
+    check(&["up", "--detach", "--scheduler-config", "unknown.yaml"], told);
+    check(&["up", "--scheduler-config", "none.yaml"], "read --scheduler-config none.yaml: ");
+    let told = "--scheduler-config is for clusters with nodes";
+    check(&["up", "--node", "none", "--scheduler-config", "unknown.yaml"], told);
     check(&["node", "--register-with-taints", "a=b"], "a taint is KEY[=VALUE]:EFFECT");
     check(&["node", "--node-labels", "a b=c"], "--node-labels");
     check(&["scheduler", "--config", "a", "--policy-configmap", "b"], "cannot be used with");

@@ -120,7 +120,7 @@ pub async fn node(options: NodeOptions, ready: impl FnOnce(&Joined)) -> Result<(
     tasks.spawn(informing);
     if options.runtime.runs() {
         let config = BalancerConfig {
-            address,
+            addresses: vec![address],
             ingress,
             locals,
             runtime: Arc::clone(&runtime),

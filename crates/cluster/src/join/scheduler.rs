@@ -29,7 +29,7 @@ pub async fn scheduler(args: &SchedulerArgs, ready: impl FnOnce(&Scheduling)) ->
     let Reached { client, config: found } = reach(args.kubeconfig.as_deref()).await?;
     let config = args.load(&client).await.context("read how to schedule")?;
     let standing = args.standing(&config)?;
-    Scheduler::new(config.clone()).check().context("use what was read")?;
+    config.check().context("use what was read")?;
     let names = config.profiles.iter().filter_map(|it| it.scheduler_name.clone());
     ready(&Scheduling {
         server: found.cluster_url.to_string(),

@@ -11,6 +11,7 @@ scenarios! { "nodes":
     a_pod_leaves_a_node_that_it_does_not_bear [J3],
     a_pod_stays_on_a_node_that_it_bears [J3],
     pods_of_a_node_that_is_gone_are_collected [J3],
+    a_node_is_told_how_long_it_may_believe_what_it_reads [J3],
 }
 
 const NODES: &str = "/api/v1/nodes";
@@ -161,4 +162,14 @@ async fn pods_of_a_node_that_is_gone_are_collected(cx: Context) -> Result<()> {
     let expected = json!([["True", "DeletionByPodGC", "PodGC: node no longer exists"]]);
     same("condition", &json!(why), expected)?;
     cx.release(&cx.core("pods/orphan")).await
+}
+
+async fn a_node_is_told_how_long_it_may_believe_what_it_reads(cx: Context) -> Result<()> {
+    let node = Node::new(&cx, json!({})).await?;
+    let ttl = "/metadata/annotations/node.alpha.kubernetes.io~1ttl";
+    let path = format!("{NODES}/{}", node.name);
+    let told = cx.wait(&path, |node| !text(node, ttl).is_empty()).await?;
+    // Not at all, where there are few.
+    same("ttl", &json!(text(&told, ttl)), json!("0"))?;
+    node.delete(&cx).await
 }

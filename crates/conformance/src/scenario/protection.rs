@@ -1,4 +1,4 @@
-//! Claims and volumes that are in use outlive their deletion.
+//! Claims, volumes and networks of Services that are in use outlive their deletion.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -14,8 +14,10 @@ scenarios! { "protection":
     a_volume_that_is_not_bound_goes_at_once [A5],
     a_volume_waits_for_its_claim [A5],
     a_namespace_with_a_claim_ends [A5 U11],
+    a_network_of_services_waits_for_their_addresses [B4],
 }
 
+const NETWORKS: &str = "/apis/networking.k8s.io/v1/servicecidrs";
 const VOLUMES: &str = "/api/v1/persistentvolumes";
 
 fn claim() -> Value {
@@ -180,4 +182,42 @@ async fn a_namespace_with_a_claim_ends(cx: Context) -> Result<()> {
         .await?;
     cx.send(Request::delete(format!("{pod}?gracePeriodSeconds=0"))).await?;
     wait_until_gone(&cx, &namespace).await
+}
+
+async fn a_network_of_services_waits_for_their_addresses(cx: Context) -> Result<()> {
+    // Has two addresses to give, and nobody else finds one.
+    let network = json!({
+        "metadata": { "name": cx.namespace },
+        "spec": { "cidrs": ["203.0.113.16/30"] },
+    });
+    cx.create(NETWORKS, &network).await?;
+    let path = format!("{NETWORKS}/{}", cx.namespace);
+    let is_ready = |status: &'static str| {
+        move |network: Value| {
+            let ready = &network["status"]["conditions"][0];
+            ready["type"] == "Ready" && ready["status"] == status
+        }
+    };
+    let get = Request::get(&path);
+    let ready = is_ready("True");
+    cx.endpoint.poll(&get, PATIENCE, |answer| answer.json().is_ok_and(ready)).await?;
+    for (name, address) in [("one", "203.0.113.17"), ("other", "203.0.113.18")] {
+        let service = json!({
+            "metadata": { "name": name },
+            "spec": { "clusterIP": address, "ports": [{ "port": 80 }] },
+        });
+        // A server may hear of the network after whoever says that it is ready.
+        let request = Request::post(cx.core("services"), &service);
+        cx.endpoint.poll(&request, PATIENCE, |answer| answer.status == 201).await?;
+    }
+    delete_in_use(&cx, &path, "networking.k8s.io/service-cidr-finalizer").await?;
+    let ready = is_ready("False");
+    let answer = cx.endpoint.poll(&get, PATIENCE, |answer| answer.json().is_ok_and(ready)).await?;
+    let reason = answer.json()?["status"]["conditions"][0]["reason"].clone();
+    same("reason", &reason, json!("Terminating"))?;
+    for name in ["one", "other"] {
+        let path = cx.core(&format!("services/{name}"));
+        expect(&cx.send(Request::delete(path)).await?, 200)?;
+    }
+    wait_until_gone(&cx, &path).await
 }

@@ -255,6 +255,7 @@ async fn results_of_checks_are_counted(cx: Context) -> Result<()> {
     let state = "kubernetes_healthcheck{name=\"ping\",type=\"livez\"} 1\n";
     ensure!(page.contains(state), "no {state} in {page}");
     ensure!(page.contains("# TYPE kubernetes_healthcheck gauge\n"), "{page}");
+    ensure!(page.contains("# TYPE process_start_time_seconds gauge\n"), "{page}");
     Ok(())
 }
 

@@ -1,35 +1,49 @@
 //! Which node gets a pod, and what a pod is told that gets none.
 //!
 //! Nodes are objects that nobody runs. They are tainted and labelled, so that no pods but a
-//! scenario's own come to them and those go nowhere else; others may have nodes of their own.
+//! scenario's own come to them and those go nowhere else; others may have nodes of their own. Here
+//! are the scenarios that count the nodes, and so run alone.
+
+mod claims;
+mod placement;
+mod preemption;
+mod waiting;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::{Context, PATIENCE, expect, scenarios, text};
-use crate::endpoint::{Answer, Request};
+use super::{Context, OWNER, Scenario, expect, scenarios, text};
+use crate::endpoint::Request;
 
 scenarios! { "scheduling", alone:
-    a_pod_gets_a_node_that_has_what_it_asks_for [B1],
-    a_pod_that_fits_nowhere_is_told_why [B1],
-    a_waiting_pod_goes_when_a_node_is_untainted [B1],
-    pods_that_bear_no_others_get_a_node_each [B1],
-    a_more_important_pod_takes_the_place_of_another [B1],
+    a_pod_gets_a_node_that_has_what_it_asks_for [K5],
+    a_pod_that_fits_nowhere_is_told_why [K5],
+    a_pod_is_told_what_each_node_is_short_of [K5],
+    a_pod_is_told_which_others_keep_it_away [K5],
 }
 
-/// What keeps others' pods away, and leads ours here.
-const MARK: &str = "conformance.kubewright.dev/scenario";
+/// Those here, and those that may run beside others.
+pub(super) fn all() -> Vec<Scenario> {
+    [SCENARIOS, placement::SCENARIOS, claims::SCENARIOS, waiting::SCENARIOS, preemption::SCENARIOS]
+        .concat()
+}
+
+const NODES: &str = "/api/v1/nodes";
 
 fn node(cx: &Context, name: &str, cpu: &str) -> Value {
-    let amounts = json!({ "cpu": cpu, "memory": "1Gi", "pods": "10" });
+    let amounts = json!({ "cpu": cpu, "memory": "16Gi", "pods": "10" });
     json!({
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {
-            "name": format!("{}-{name}", cx.namespace),
-            "labels": { MARK: cx.namespace, "name": name },
+            "name": full_name(cx, name),
+            "labels": {
+                OWNER: cx.namespace,
+                "name": name,
+                "kubernetes.io/hostname": full_name(cx, name),
+            },
         },
-        "spec": { "taints": [{ "key": MARK, "value": cx.namespace, "effect": "NoSchedule" }] },
+        "spec": { "taints": [{ "key": OWNER, "value": cx.namespace, "effect": "NoSchedule" }] },
         "status": {
             "capacity": amounts,
             "allocatable": amounts,
@@ -38,14 +52,27 @@ fn node(cx: &Context, name: &str, cpu: &str) -> Value {
     })
 }
 
+/// The name of what is not in a namespace.
+fn full_name(cx: &Context, name: &str) -> String {
+    format!("{}-{name}", cx.namespace)
+}
+
+fn node_path(cx: &Context, name: &str) -> String {
+    format!("{NODES}/{}", full_name(cx, name))
+}
+
 fn pod(cx: &Context, name: &str, cpu: &str) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": { "name": name, "labels": { "app": name } },
         "spec": {
-            "nodeSelector": { MARK: cx.namespace },
-            "tolerations": [{ "key": MARK, "value": cx.namespace }],
+            "nodeSelector": { OWNER: cx.namespace },
+            "tolerations": [
+                { "key": OWNER, "value": cx.namespace },
+                // Until a controller has looked at them, nodes are new.
+                { "key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoSchedule" },
+            ],
             "terminationGracePeriodSeconds": 0,
             "containers": [{
                 "name": "main",
@@ -56,72 +83,148 @@ fn pod(cx: &Context, name: &str, cpu: &str) -> Value {
     })
 }
 
-/// Makes nodes that are taken for ready, whoever looks after them.
+/// The object with these fields at a pointer, besides those that it has there.
+fn with(mut object: Value, pointer: &str, fields: Value) -> Value {
+    let place = object.pointer_mut(pointer).and_then(Value::as_object_mut);
+    if let (Some(place), Value::Object(fields)) = (place, fields) {
+        place.extend(fields);
+    }
+    object
+}
+
+/// The object with these labels besides its own.
+fn labelled(object: Value, labels: Value) -> Value {
+    with(object, "/metadata/labels", labels)
+}
+
+/// The pod where no other node will do.
+fn pinned(pod: Value, node: &str) -> Value {
+    with(pod, "/spec/nodeSelector", json!({ "name": node }))
+}
+
+/// Makes nodes, and returns when the scheduler knows them all: who has a choice must see it.
 async fn make(cx: &Context, nodes: &[Value]) -> Result<()> {
     cx.wait_for_account().await?;
     for node in nodes {
-        cx.create("/api/v1/nodes", node).await?;
+        cx.create(NODES, node).await?;
+        let name = text(node, "/metadata/labels/name");
+        let mut probe = pinned(pod(cx, &format!("probe-{name}"), "0"), name);
+        probe["spec"]["tolerations"] = json!([{ "operator": "Exists" }]);
+        create(cx, probe).await?;
+    }
+    for node in nodes {
+        let probe = format!("probe-{}", text(node, "/metadata/labels/name"));
+        placed(cx, &probe).await?;
+        remove(cx, &probe).await?;
     }
     Ok(())
 }
 
-/// Takes the scenario's nodes away.
-async fn clean(cx: &Context) -> Result<()> {
-    let ours = format!("/api/v1/nodes?labelSelector={MARK}%3D{}", cx.namespace);
-    expect(&cx.send(Request::delete(ours)).await?, 200)?;
-    Ok(())
-}
-
-/// Waits until what is at a path is so.
-async fn wait(cx: &Context, path: &str, is_so: impl Fn(&Value) -> bool) -> Result<Value> {
-    let is_so = |answer: &Answer| answer.json().is_ok_and(|object| is_so(&object));
-    cx.endpoint.poll(&Request::get(path), PATIENCE, is_so).await?.json()
+async fn create(cx: &Context, pod: Value) -> Result<Value> {
+    cx.create(&cx.core("pods"), &pod).await
 }
 
 /// Waits until a pod has a node, and gives the node's short name.
 async fn placed(cx: &Context, name: &str) -> Result<String> {
     let has_node = |pod: &Value| !text(pod, "/spec/nodeName").is_empty();
-    let pod = wait(cx, &cx.core(&format!("pods/{name}")), has_node).await?;
+    let pod = cx.wait(&cx.core(&format!("pods/{name}")), has_node).await?;
     let node = text(&pod, "/spec/nodeName");
     Ok(node.strip_prefix(&format!("{}-", cx.namespace)).unwrap_or(node).to_owned())
+}
+
+/// Creates a pod, and fails unless it comes to this node.
+async fn goes_to(cx: &Context, pod: Value, node: &str) -> Result<()> {
+    let name = text(&create(cx, pod).await?, "/metadata/name").to_owned();
+    let found = placed(cx, &name).await?;
+    ensure!(found == node, "{name} is on {found}, not on {node}");
+    Ok(())
+}
+
+/// Has a pod be gone.
+async fn remove(cx: &Context, name: &str) -> Result<()> {
+    let pod = cx.core(&format!("pods/{name}?gracePeriodSeconds=0"));
+    expect(&cx.send(Request::delete(pod)).await?, 200)?;
+    Ok(())
 }
 
 fn condition<'a>(pod: &'a Value, kind: &str) -> Option<&'a Value> {
     pod["status"]["conditions"].as_array()?.iter().find(|it| it["type"] == kind)
 }
 
-/// Waits until a pod is told something of its scheduling.
-async fn told(cx: &Context, name: &str, message: &str) -> Result<Value> {
-    let is_told =
-        |pod: &Value| condition(pod, "PodScheduled").is_some_and(|it| it["message"] == message);
-    wait(cx, &cx.core(&format!("pods/{name}")), is_told).await
+/// Waits until a pod is told something of its scheduling that is as it should be.
+async fn told_so(cx: &Context, name: &str, is_so: impl Fn(&str) -> bool) -> Result<Value> {
+    let is_told = |pod: &Value| {
+        let told = condition(pod, "PodScheduled").and_then(|it| it["message"].as_str());
+        told.is_some_and(&is_so)
+    };
+    cx.wait(&cx.core(&format!("pods/{name}")), is_told).await
 }
 
-/// How many nodes there are that are not the scenario's.
-async fn others(cx: &Context) -> Result<usize> {
-    let nodes = cx.get("/api/v1/nodes").await?;
+/// Waits until a pod is told exactly this.
+async fn told(cx: &Context, name: &str, message: &str) -> Result<Value> {
+    told_so(cx, name, |told| told == message).await
+}
+
+/// Waits until a pod is told this among other things: others may have nodes meanwhile, which count.
+async fn told_of(cx: &Context, name: &str, part: &str) -> Result<Value> {
+    told_so(cx, name, |told| told.contains(part)).await
+}
+
+/// How many nodes there are, and how many of them are not the scenario's.
+async fn count_nodes(cx: &Context) -> Result<(usize, usize)> {
+    let nodes = cx.get(NODES).await?;
     let items = nodes["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let is_ours = |node: &&Value| node["metadata"]["labels"][MARK] == cx.namespace;
-    Ok(items.len() - items.iter().filter(is_ours).count())
+    let is_other = |node: &&Value| node["metadata"]["labels"][OWNER] != cx.namespace;
+    Ok((items.len(), items.iter().filter(is_other).count()))
+}
+
+/// What a pod is told that fits on none of our nodes, for these reasons, and on no others' since it
+/// is not for them. `hopeless` of ours would not do either if less important pods went; on the rest
+/// there are none.
+async fn refusal(cx: &Context, reasons: &[&str], hopeless: usize) -> Result<String> {
+    let (all, others) = count_nodes(cx).await?;
+    let mut reasons: Vec<String> = reasons.iter().map(|it| (*it).to_owned()).collect();
+    let elsewhere = format!("{others} node(s) didn't match Pod's node affinity/selector");
+    reasons.extend((others > 0).then_some(elsewhere));
+    reasons.sort();
+    let hopeless = hopeless + others;
+    let mut outlook = Vec::new();
+    if all > hopeless {
+        let crowded = all - hopeless;
+        outlook.push(format!("{crowded} No preemption victims found for incoming pod"));
+    }
+    if hopeless > 0 {
+        outlook.push(format!("{hopeless} Preemption is not helpful for scheduling"));
+    }
+    outlook.sort();
+    Ok(format!(
+        "0/{all} nodes are available: {}. no new claims to deallocate, \
+         preemption: 0/{all} nodes are available: {}.",
+        reasons.join(", "),
+        outlook.join(", "),
+    ))
+}
+
+/// Waits until an event tells of a pod, and gives it.
+async fn event(cx: &Context, name: &str, reason: &str) -> Result<Value> {
+    let about = format!("regarding.name%3D{name},reason%3D{reason}");
+    let path = format!("{}?fieldSelector={about}", cx.apis("events.k8s.io/v1", "events"));
+    let mut events = cx.wait(&path, |list| !list["items"][0].is_null()).await?;
+    Ok(events["items"][0].take())
 }
 
 async fn a_pod_gets_a_node_that_has_what_it_asks_for(cx: Context) -> Result<()> {
     make(&cx, &[node(&cx, "small", "1"), node(&cx, "large", "4")]).await?;
-    cx.create(&cx.core("pods"), &pod(&cx, "big", "3")).await?;
-    ensure!(placed(&cx, "big").await? == "large");
+    goes_to(&cx, pod(&cx, "big", "3"), "large").await?;
     let bound = cx.get(&cx.core("pods/big")).await?;
     let condition = condition(&bound, "PodScheduled").cloned().unwrap_or_default();
     ensure!(condition["status"] == "True", "{condition}");
-
-    let about = "regarding.name%3Dbig,reason%3DScheduled";
-    let path = format!("{}?fieldSelector={about}", cx.apis("events.k8s.io/v1", "events"));
-    let events = wait(&cx, &path, |list| !list["items"][0].is_null()).await?;
-    let event = &events["items"][0];
+    let event = event(&cx, "big", "Scheduled").await?;
     let note = format!("Successfully assigned {0}/big to {0}-large", cx.namespace);
     ensure!(event["note"] == note && event["type"] == "Normal", "{event}");
     ensure!(event["action"] == "Binding", "{event}");
     ensure!(event["reportingController"] == "default-scheduler", "{event}");
-    clean(&cx).await
+    Ok(())
 }
 
 async fn a_pod_that_fits_nowhere_is_told_why(cx: Context) -> Result<()> {
@@ -130,92 +233,102 @@ async fn a_pod_that_fits_nowhere_is_told_why(cx: Context) -> Result<()> {
     let mut off = node(&cx, "off", "8");
     off["spec"]["unschedulable"] = json!(true);
     make(&cx, &[node(&cx, "small", "1"), tainted, off]).await?;
-    cx.create(&cx.core("pods"), &pod(&cx, "big", "3")).await?;
-    let others = others(&cx).await?;
-    let elsewhere = match others {
-        0 => String::new(),
-        _ => format!("{others} node(s) didn't match Pod's node affinity/selector, "),
-    };
-    let (all, hopeless) = (3 + others, 3 + others);
-    let mut reasons = vec![
-        "1 Insufficient cpu".to_owned(),
-        "1 node(s) had untolerated taint(s)".to_owned(),
-        "1 node(s) were unschedulable".to_owned(),
+    create(&cx, pod(&cx, "big", "3")).await?;
+    let reasons = [
+        "1 Insufficient cpu",
+        "1 node(s) had untolerated taint(s)",
+        "1 node(s) were unschedulable",
     ];
-    reasons.extend(elsewhere.strip_suffix(", ").map(str::to_owned));
-    reasons.sort();
-    let message = format!(
-        "0/{all} nodes are available: {}. no new claims to deallocate, \
-         preemption: 0/{all} nodes are available: {hopeless} \
-         Preemption is not helpful for scheduling.",
-        reasons.join(", ")
-    );
+    let message = refusal(&cx, &reasons, 3).await?;
     let pod = told(&cx, "big", &message).await?;
     let condition = condition(&pod, "PodScheduled").cloned().unwrap_or_default();
-    ensure!(
-        condition["status"] == "False" && condition["reason"] == "Unschedulable",
-        "{condition}"
-    );
-    clean(&cx).await
+    ensure!(condition["status"] == "False", "{condition}");
+    ensure!(condition["reason"] == "Unschedulable", "{condition}");
+    let event = event(&cx, "big", "FailedScheduling").await?;
+    ensure!(event["type"] == "Warning" && event["action"] == "Scheduling", "{event}");
+    ensure!(text(&event, "/note").starts_with("0/"), "{event}");
+    Ok(())
 }
 
-async fn a_waiting_pod_goes_when_a_node_is_untainted(cx: Context) -> Result<()> {
-    let mut tainted = node(&cx, "only", "4");
-    tainted["spec"]["taints"][0]["value"] = json!("other");
-    make(&cx, &[tainted]).await?;
-    cx.create(&cx.core("pods"), &pod(&cx, "p", "1")).await?;
-    let waits =
-        |pod: &Value| condition(pod, "PodScheduled").is_some_and(|it| it["status"] == "False");
-    wait(&cx, &cx.core("pods/p"), waits).await?;
-    let node = format!("/api/v1/nodes/{}-only", cx.namespace);
-    let open = json!({ "spec": { "taints": [
-        { "key": MARK, "value": cx.namespace, "effect": "NoSchedule" },
-    ] } });
-    expect(&cx.send(Request::merge_patch(node, &open)).await?, 200)?;
-    ensure!(placed(&cx, "p").await? == "only");
-    clean(&cx).await
+/// A node with all that anybody asks for, but for one amount.
+fn short(cx: &Context, name: &str, resource: &str, amount: &str) -> Value {
+    let plenty = json!({ "ephemeral-storage": "10Gi", "example.com/gpu": "4", resource: amount });
+    let capable = with(node(cx, name, "8"), "/status/capacity", plenty.clone());
+    with(capable, "/status/allocatable", plenty)
 }
 
-async fn pods_that_bear_no_others_get_a_node_each(cx: Context) -> Result<()> {
-    make(&cx, &[node(&cx, "a", "4"), node(&cx, "b", "4")]).await?;
-    let mut nodes = Vec::new();
-    for name in ["one", "two"] {
-        let mut shy = pod(&cx, name, "1");
-        shy["metadata"]["labels"]["app"] = json!("shy");
-        shy["spec"]["affinity"] = json!({ "podAntiAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": [{
-                "topologyKey": "name",
-                "labelSelector": { "matchLabels": { "app": "shy" } },
-            }],
-        } });
-        cx.create(&cx.core("pods"), &shy).await?;
-        nodes.push(placed(&cx, name).await?);
-    }
-    nodes.sort();
-    ensure!(nodes == ["a", "b"], "{nodes:?}");
-    clean(&cx).await
-}
-
-async fn a_more_important_pod_takes_the_place_of_another(cx: Context) -> Result<()> {
-    make(&cx, &[node(&cx, "only", "1")]).await?;
-    let class = format!("{}-high", cx.namespace);
-    let high = json!({
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": { "name": class },
-        "value": 1000,
+async fn a_pod_is_told_what_each_node_is_short_of(cx: Context) -> Result<()> {
+    let crowded = short(&cx, "crowded", "pods", "1");
+    make(
+        &cx,
+        &[
+            short(&cx, "slow", "cpu", "1"),
+            short(&cx, "forgetful", "memory", "1Gi"),
+            short(&cx, "full", "ephemeral-storage", "1Gi"),
+            short(&cx, "plain", "example.com/gpu", "0"),
+            crowded,
+        ],
+    )
+    .await?;
+    goes_to(&cx, pinned(pod(&cx, "first", "1"), "crowded"), "crowded").await?;
+    let wanted = json!({
+        "cpu": "2", "memory": "2Gi", "ephemeral-storage": "2Gi", "example.com/gpu": "1",
     });
-    cx.create("/apis/scheduling.k8s.io/v1/priorityclasses", &high).await?;
-    cx.create(&cx.core("pods"), &pod(&cx, "victim", "1")).await?;
-    placed(&cx, "victim").await?;
-    let mut urgent = pod(&cx, "urgent", "1");
-    urgent["spec"]["priorityClassName"] = json!(class);
-    cx.create(&cx.core("pods"), &urgent).await?;
-    // Nobody runs the victim, so it goes at once.
-    let victim = Request::get(cx.core("pods/victim"));
-    cx.endpoint.poll(&victim, PATIENCE, |answer| answer.status == 404).await?;
-    ensure!(placed(&cx, "urgent").await? == "only");
-    let path = format!("/apis/scheduling.k8s.io/v1/priorityclasses/{class}");
-    expect(&cx.send(Request::delete(path)).await?, 200)?;
-    clean(&cx).await
+    let amounts = json!({ "requests": wanted, "limits": { "example.com/gpu": "1" } });
+    let demanding = with(pod(&cx, "demanding", "2"), "/spec/containers/0/resources", amounts);
+    create(&cx, demanding).await?;
+    let reasons = [
+        "1 Insufficient cpu",
+        "1 Insufficient ephemeral-storage",
+        "1 Insufficient example.com/gpu",
+        "1 Insufficient memory",
+        "1 Too many pods",
+    ];
+    let message = refusal(&cx, &reasons, 4).await?;
+    told(&cx, "demanding", &message).await?;
+    let told = event(&cx, "demanding", "FailedScheduling").await?;
+    ensure!(told["note"] == message, "{told}");
+    Ok(())
+}
+
+async fn a_pod_is_told_which_others_keep_it_away(cx: Context) -> Result<()> {
+    let zoned = |name: &str| labelled(node(&cx, name, "4"), json!({ "zone": name }));
+    let nodes = [
+        zoned("ports"),
+        zoned("loud"),
+        zoned("hermit"),
+        zoned("spread"),
+        node(&cx, "nowhere", "4"),
+    ];
+    make(&cx, &nodes).await?;
+    let away_from = |app: &str| {
+        json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [{
+            "topologyKey": "zone", "labelSelector": { "matchLabels": { "app": app } },
+        }] } })
+    };
+    let port = json!({ "ports": [{ "containerPort": 80, "hostPort": 8080 }] });
+    let listener = with(pod(&cx, "listener", "1"), "/spec/containers/0", port.clone());
+    goes_to(&cx, pinned(listener, "ports"), "ports").await?;
+    goes_to(&cx, pinned(pod(&cx, "loud", "1"), "loud"), "loud").await?;
+    let hermit = with(pod(&cx, "hermit", "1"), "/spec", json!({ "affinity": away_from("shy") }));
+    goes_to(&cx, pinned(hermit, "hermit"), "hermit").await?;
+    let another = labelled(pod(&cx, "another", "1"), json!({ "app": "shy" }));
+    goes_to(&cx, pinned(another, "spread"), "spread").await?;
+    let spread = json!([{
+        "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": { "matchLabels": { "app": "shy" } },
+    }]);
+    let wishes = json!({ "affinity": away_from("loud"), "topologySpreadConstraints": spread });
+    let shy = with(with(pod(&cx, "shy", "1"), "/spec", wishes), "/spec/containers/0", port);
+    create(&cx, shy).await?;
+    let reasons = [
+        "1 node(s) didn't have free ports for the requested pod ports",
+        "1 node(s) didn't match pod anti-affinity rules",
+        "1 node(s) didn't match pod topology spread constraints",
+        "1 node(s) didn't match pod topology spread constraints (missing required label)",
+        "1 node(s) didn't satisfy existing pods anti-affinity rules",
+    ];
+    let message = refusal(&cx, &reasons, 1).await?;
+    told(&cx, "shy", &message).await?;
+    Ok(())
 }

@@ -63,6 +63,10 @@ fn inside() {
     ours.add(first).expect("twice is once");
     assert!(matches!(other.add(first), Err(AddError::Taken(_))));
     other.add(second).expect("added");
+    let third = Ipv4Addr::new(198, 18, 0, 3);
+    assert_eq!(other.add_one_of([first, third].into_iter()), Some(third));
+    assert_eq!(other.add_one_of([first, second].into_iter()), Some(second));
+    assert_eq!(other.add_one_of([first].into_iter()), None);
     // As if it were killed.
     std::mem::forget(ours);
     let again = LocalAddresses::of(directory).expect("the right to");

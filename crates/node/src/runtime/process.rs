@@ -464,6 +464,7 @@ impl Runtime for Process {
                 warn!(pod = uid(&order.pod), %error, "old runs of a container were not removed");
             }
             let place = pod.container(name, order.number);
+            place.reserve_started().map_err(create)?;
             let begun = self.spawn(&place, &job).await?;
             let id = format!("{NAME}{}/{}/{}", uid(&order.pod), order.container.name, order.number);
             let image_id = order.container.image.clone().unwrap_or_default();

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use k8s_openapi::api::core::v1::{
-    ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, ResourceRequirements, Secret,
-    ServiceAccountTokenProjection, Volume, VolumeMount,
+    ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, Secret, ServiceAccountTokenProjection,
+    Volume, VolumeMount,
 };
 use kubewright_apimachinery::quantity::Quantity;
 use kubewright_apimachinery::resources::MEMORY;
+use kubewright_apimachinery::resources::pod::{self, Side};
+use serde_json::Value;
 
 use super::{File, Files};
 use crate::environment::{Missing, Sources, pod_field, resource_field};
@@ -94,17 +96,32 @@ pub(crate) fn memory_bytes(pod: &Pod, volume: &Volume, node: i64) -> i64 {
     let bytes = |quantity: &k8s_openapi::apimachinery::pkg::api::resource::Quantity| {
         Quantity::parse(&quantity.0).ok().map(|quantity| quantity.value())
     };
-    let limit = |resources: Option<&ResourceRequirements>| {
-        bytes(resources?.limits.as_ref()?.get(MEMORY)?).filter(|limit| *limit > 0)
-    };
-    let spec = pod.spec.as_ref();
-    let of_pod = limit(spec.and_then(|spec| spec.resources.as_ref()));
-    let of_each = spec.map(|spec| spec.containers.iter().map(|it| limit(it.resources.as_ref())));
-    // A container without a limit may use what there is.
-    let of_all = of_each.and_then(Iterator::sum::<Option<i64>>);
     let own = volume.empty_dir.as_ref().and_then(|empty| bytes(empty.size_limit.as_ref()?));
-    let limits = [of_pod.or(of_all), own];
+    let limits = [pod_memory_bytes(pod), own];
     limits.into_iter().flatten().filter(|limit| *limit > 0).fold(node, i64::min)
+}
+
+/// What a pod is held to as a whole, as kubelet has it for its control group: none if one of its
+/// containers, also of those that only run first, may use what there is.
+fn pod_memory_bytes(pod: &Pod) -> Option<i64> {
+    let pod = serde_json::to_value(pod).ok()?;
+    let spec = &pod["spec"];
+    let own = |container: &Value| Side::Limits.of(container).get(MEMORY).map_or(0, Quantity::value);
+    let items = |list: &str| spec[list].as_array().map(Vec::as_slice).unwrap_or_default();
+    // One that runs first is held to what those before it are that run on, too.
+    let mut lasting = 0;
+    let is_limited_at_first = |container: &Value| {
+        let own = own(container);
+        if container["restartPolicy"] == "Always" {
+            lasting += own;
+        }
+        own + lasting > 0
+    };
+    let is_limited = own(spec) > 0
+        || (items("containers").iter().all(|container| own(container) > 0)
+            && items("initContainers").iter().all(is_limited_at_first));
+    let limits = pod::limits(&pod, |container| Side::Limits.of(container));
+    limits.get(MEMORY).map(Quantity::value).filter(|bytes| is_limited && *bytes > 0)
 }
 
 /// # Errors

@@ -559,4 +559,11 @@ fn a_volume_in_memory_holds_no_more_than_anybody_allows() {
         "secret: {secretName: s}",
         128 << 10,
     );
+    // Containers that run first may need more than the others, or may use what there is.
+    let first = |container: &str| format!("initContainers: [{container}], containers: [{limited}]");
+    check(&first("{name: i, resources: {limits: {memory: 128Ki}}}"), small, 128 << 10);
+    check(&first("{name: i}"), small, 1 << 20);
+    let lasting = "{name: i, restartPolicy: Always, resources: {limits: {memory: 32Ki}}}";
+    check(&first(lasting), small, 96 << 10);
+    check(&first(&format!("{lasting}, {{name: j}}")), small, 96 << 10);
 }

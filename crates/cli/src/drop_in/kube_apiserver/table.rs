@@ -480,8 +480,8 @@ pub(super) const TABLE: &[Flag] = &[
     flag(
         "service-account-jwks-uri",
         Takes::One("string"),
-        Effect::Ignored("keys are published at /openid/v1/jwks"),
-        "Keys are published at /openid/v1/jwks.",
+        Effect::Heeded,
+        "Where others are told to find the keys that verify tokens.",
     ),
     flag(
         "service-account-key-file",

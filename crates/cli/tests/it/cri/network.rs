@@ -1,5 +1,9 @@
 //! What pods reach, from inside: Services by name and address, each other, and the API server.
 
+use std::process::Command;
+
+use serde_json::Value;
+
 use super::Site;
 
 /// Asks the API server who asks, by what a pod is given.
@@ -68,4 +72,65 @@ items:
         site.until_says("asks", "nslookup peers.default.svc.cluster.local", ip);
     }
     site.until_says("asks", ASK_SERVER, ANSWER);
+}
+
+/// The node has an address that is another machine to pods, and not they themselves: node ports are
+/// there, ports of the node at one address are not those at another, and what runs on the node's own
+/// network stands behind Services.
+#[test]
+fn a_node_is_reached_from_inside_pods() {
+    let Some(site) = Site::new() else { return };
+    let nodes = site.json(&["get", "nodes"]);
+    let addresses = nodes["items"][0]["status"]["addresses"].as_array().cloned();
+    let addresses = addresses.unwrap_or_default();
+    let internal = addresses.iter().find(|it| it["type"] == "InternalIP");
+    let node = internal.and_then(|it| it["address"].as_str()).expect("an address").to_owned();
+    let web = |name: &str, more: &str, port: &str| {
+        format!(
+            "- apiVersion: v1
+  kind: Pod
+  metadata: {{name: {name}, labels: {{app: {name}}}}}
+  spec:
+    terminationGracePeriodSeconds: 0
+    {more}
+    containers: [{{name: c, image: 'nginxdemos/hello:latest', ports: [{port}]}}]
+"
+        )
+    };
+    let at = |address: &str| format!("{{containerPort: 80, hostPort: 8123, hostIP: {address}}}");
+    let pods = [
+        web("loopback", "", &at("127.0.0.1")),
+        web("outside", "", &at(&node)),
+        web("native", "hostNetwork: true", "{containerPort: 80}"),
+    ];
+    site.apply(&format!("apiVersion: v1\nkind: List\nitems:\n{}", pods.concat()));
+    for pod in ["loopback", "outside", "native"] {
+        site.until_ready(pod);
+    }
+    site.apply(&asks(&site));
+    site.until_ready("asks");
+    site.kubectl(&["expose", "pod", "outside", "--type=NodePort", "--port=80"]);
+    site.kubectl(&["expose", "pod", "native", "--port=80"]);
+
+    let native = site.json(&["get", "pod", "native"]);
+    assert_eq!(native["status"]["podIP"], Value::from(node.as_str()));
+    assert_eq!(native["status"]["hostIP"], Value::from(node.as_str()));
+    let service = site.json(&["get", "service", "outside"]);
+    let port = &service["spec"]["ports"][0]["nodePort"];
+    for (place, expected) in [
+        (format!("{node}:{port}"), "Server name: outside"),
+        (format!("{node}:8123"), "Server name: outside"),
+        ("native".to_owned(), "Server name: "),
+    ] {
+        site.until_says("asks", &format!("wget -q -O - http://{place}/"), expected);
+    }
+    // From the machine itself node ports are where they always were.
+    let mut answers = Vec::new();
+    for place in [format!("127.0.0.1:{port}"), "127.0.0.1:8123".to_owned()] {
+        let mut ask = Command::new("busybox");
+        ask.args(["wget", "-q", "-O", "-", &format!("http://{place}/")]);
+        answers.push(super::text(&ask.output().expect("it runs").stdout));
+    }
+    assert!(answers[0].contains("Server name: outside"), "{answers:?}");
+    assert!(answers[1].contains("Server name: loopback"), "{answers:?}");
 }

@@ -138,6 +138,7 @@ async fn with_agent(names: [&str; 2]) -> (Cluster, Client, CancellationToken, Jo
         runtime: Runtime::Fake { stages: Vec::new() },
         volumes: std::env::temp_dir(),
         ingress: None,
+        scheduler: Default::default(),
     };
     let config = Config { nodes: Some(nodes), ..config(Storage::Memory) };
     let cluster = Cluster::start(config).await.expect("started");

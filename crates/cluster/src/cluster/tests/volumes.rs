@@ -20,6 +20,7 @@ async fn a_claim_gets_a_directory_where_its_first_pod_is_and_takes_it_along() {
         runtime: Runtime::Fake { stages: Vec::new() },
         volumes: root.path().to_owned(),
         ingress: None,
+        scheduler: Default::default(),
     };
     let config = Config { nodes: Some(nodes), ..config(Storage::Memory) };
     let cluster = Cluster::start(config).await.expect("started");

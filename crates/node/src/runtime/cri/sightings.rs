@@ -1,10 +1,13 @@
 //! Which containers run and which sandboxes are ready, asked of the runtime once a second for all who
 //! wait, as kubelet does: not all runtimes tell of ends by themselves.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashSet;
 use std::time::Duration;
 
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use tracing::debug;
 
@@ -17,15 +20,24 @@ const EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Sightings {
     last: Mutex<Option<Sighting>>,
-    /// Something has most likely just ended.
-    hurry: Notify,
+    /// How often something has most likely just ended. A count, so that nobody misses what comes
+    /// while they do not wait.
+    hurries: watch::Sender<u64>,
 }
 
 #[derive(Debug)]
 struct Sighting {
-    at: Instant,
+    moment: Moment,
     running: HashSet<String>,
     ready: HashSet<String>,
+}
+
+/// When it was looked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Moment {
+    at: Instant,
+    /// So often something had ended before that.
+    hurries: u64,
 }
 
 impl Sightings {
@@ -42,14 +54,13 @@ impl Sightings {
 
     async fn is_still(&self, api: &Api, is: impl Fn(&Sighting) -> bool) -> bool {
         for _ in 0..10 {
-            let known = self.last.lock().await.as_ref().map(|last| last.at);
-            tokio::select! {
-                () = tokio::time::sleep_until(known.map_or(Instant::now(), |at| at + EVERY)) => {}
-                () = self.hurry.notified() => {}
+            let known = self.last.lock().await.as_ref().map(|last| last.moment);
+            if let Some(known) = known {
+                self.until_worth_it(known).await;
             }
             let mut last = self.last.lock().await;
             // Another one may have asked while this one waited.
-            if last.as_ref().map(|last| last.at) == known {
+            if last.as_ref().map(|last| last.moment) == known {
                 self.look(api, &mut last).await;
             }
             if last.as_ref().is_some_and(|last| !is(last)) {
@@ -59,8 +70,19 @@ impl Sightings {
         true
     }
 
+    /// Waits until what was seen is old, or something has most likely ended since.
+    async fn until_worth_it(&self, seen: Moment) {
+        let mut hurries = self.hurries.subscribe();
+        tokio::select! {
+            () = tokio::time::sleep_until(seen.at + EVERY) => {}
+            // It does not fail: we have the other end.
+            _ = hurries.wait_for(|hurries| *hurries > seen.hurries) => {}
+        }
+    }
+
     async fn look(&self, api: &Api, last: &mut Option<Sighting>) {
-        let at = Instant::now();
+        // What ends while the runtime answers may not be in its answer.
+        let moment = Moment { at: Instant::now(), hurries: *self.hurries.borrow() };
         let (mut runtime, mut other) = (api.runtime.clone(), api.runtime.clone());
         let found = tokio::try_join!(
             runtime.list_containers(ListContainersRequest::default()),
@@ -74,13 +96,13 @@ impl Sightings {
                 let found = sandboxes.into_inner().items.into_iter();
                 let ready = found.filter(|it| it.state() == PodSandboxState::SandboxReady);
                 let ready = ready.map(|it| it.id).collect();
-                *last = Some(Sighting { at, running, ready });
+                *last = Some(Sighting { moment, running, ready });
             }
             Err(status) => {
                 debug!(why = status.message(), "containers are not seen");
                 // What ran before is believed to run.
                 if let Some(last) = last {
-                    last.at = at;
+                    last.moment = moment;
                 }
                 tokio::time::sleep(EVERY).await;
             }
@@ -88,6 +110,6 @@ impl Sightings {
     }
 
     pub(super) fn hurry(&self) {
-        self.hurry.notify_waiters();
+        self.hurries.send_modify(|hurries| *hurries += 1);
     }
 }

@@ -1,8 +1,8 @@
 //! Where things are on disk: a directory for each pod, and in it one for each run of a container.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -16,6 +16,8 @@ use crate::runtime::{Ended, Id, Started, last_words};
 
 /// So much of the end of a log is read for last words: more lines than are shown of it.
 const LOG_END_BYTES: u64 = 256 * 1024;
+/// The record of a start is rarely longer.
+const STARTED_BYTES: usize = 512;
 
 /// The directory of a pod.
 #[derive(Debug, Clone)]
@@ -202,10 +204,20 @@ impl Place {
         fs::read_to_string(self.0.join("pid")).ok()?.parse().ok()
     }
 
+    /// Takes the room for the record of a start before there is one: a container may fill the disk as
+    /// soon as it runs, and would run unknown to anybody.
+    pub(super) fn reserve_started(&self) -> io::Result<()> {
+        fs::write(self.0.join("started.new"), [b' '; STARTED_BYTES])
+    }
+
     pub(super) fn write_started(&self, started: &Started) -> io::Result<()> {
         let Started { id, image_id, at } = started.clone();
         let record = StartedRecord { id: id.to_string(), image_id, at };
-        replace(&self.0.join("started"), &serde_json::to_vec(&record)?)
+        let (new, path) = (self.0.join("started.new"), self.0.join("started"));
+        // In the room that was taken, whose rest stays blank.
+        let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(&new)?;
+        file.write_all(&serde_json::to_vec(&record)?)?;
+        fs::rename(new, path)
     }
 
     pub(super) fn started(&self) -> Option<Started> {

@@ -307,6 +307,7 @@ async fn on_a_small_disk(directory: &TempDir) {
         .arg(directory.path())
         .status();
     assert!(mounted.expect("mount is there").success());
+    a_start_has_room(directory);
     let mut runtime = runtime(directory).await;
     runtime.config.log_bytes_max = 1 << 20;
     // Eight times as much as there is room for, and then an end of its own.
@@ -319,6 +320,20 @@ async fn on_a_small_disk(directory: &TempDir) {
     assert!(log.lines().count() > 100, "{log}");
     let is_whole = |line: &str| line.ends_with("-line-of-a-log-that-is-long");
     assert!(log.lines().all(is_whole), "{:?}", log.lines().find(|line| !is_whole(line)));
+}
+
+/// A container filled the disk before the agent had noted that it ran.
+fn a_start_has_room(directory: &TempDir) {
+    let place = Place::at(directory.path().join("place"));
+    std::fs::create_dir(place.directory()).expect("a directory");
+    place.reserve_started().expect("there is room yet");
+    let filling = directory.path().join("filling");
+    std::fs::write(&filling, vec![0; 256 << 10]).expect_err("there is no more room");
+    let (id, at) = (Id::new("it".to_owned()), Timestamp::UNIX_EPOCH);
+    let started = Started { id: id.clone(), image_id: "busybox".to_owned(), at };
+    place.write_started(&started).expect("it has its room");
+    assert_eq!(place.started().map(|started| started.id), Some(id));
+    std::fs::remove_file(&filling).expect("removed");
 }
 
 #[tokio::test]
