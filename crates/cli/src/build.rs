@@ -10,7 +10,7 @@ use kubewright_cluster::home::DEFAULT_NAME;
 use kubewright_project::image::program::{self, Linkage, Program};
 use kubewright_project::image::registry::{Part, Pushed};
 use kubewright_project::image::{
-    Contents, File, Image, Reference, archive, registry, surroundings,
+    Contents, File, Image, Index, Reference, archive, registry, surroundings,
 };
 use kubewright_project::replace;
 use serde_json::json;
@@ -30,12 +30,14 @@ pub(crate) struct BuildArgs {
     /// Of several programs of the project, this one.
     #[arg(long, value_name = "NAME")]
     bin: Option<String>,
-    /// A static program that is built already, for which nothing is compiled.
+    /// A static program that is built already, for which nothing is compiled; several for as many
+    /// machines.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["bin", "target"])]
-    binary: Option<PathBuf>,
-    /// What to build for [default: this machine, with musl if Rust has it].
-    #[arg(long, value_name = "TARGET")]
-    target: Option<String>,
+    binary: Vec<PathBuf>,
+    /// What to build for, such as aarch64-unknown-linux-musl; several for as many machines
+    /// [default: this machine, with musl if Rust has it].
+    #[arg(long, value_name = "TARGET", value_delimiter = ',')]
+    target: Vec<String>,
     /// Files of this machine and where they are in the image, such as certs.pem:etc/ssl/certs.pem.
     #[arg(long, value_name = "FILE:PATH", value_parser = added)]
     add: Vec<(PathBuf, String)>,
@@ -91,34 +93,26 @@ pub(crate) fn run(args: &BuildArgs) -> Result<ExitCode> {
     // Before minutes are spent on building.
     let socket = args.load.then(|| image::socket_of(&args.cluster)).transpose()?;
     let root = place(&args.project)?.root;
-    let program = program(args, &root)?;
+    let programs = programs(args, &root)?;
     let mut files = Vec::new();
     for (file, path) in &args.add {
         let bytes = fs::read(file).with_context(|| format!("read {}", file.display()))?;
         files.push(File::new(path, 0o644, bytes));
     }
-    eprintln!("packing {} ({})", program.name, size(program.bytes.len()));
-    let mut layers = vec![surroundings()];
-    layers.extend((!files.is_empty()).then_some(files));
-    layers.push(vec![File::new(&program.name, 0o555, program.bytes)]);
-    let image = Image::of(&Contents {
-        architecture: program.elf.architecture.to_owned(),
-        layers,
-        entrypoint: vec![format!("/{}", program.name)],
-        labels: vec![("org.opencontainers.image.version".to_owned(), args.tag.tag.clone())],
-    });
+    let images = programs.into_iter().map(|program| packed(program, &files, &args.tag)).collect();
+    let called = Index::of(images)?;
     if args.push {
-        send(&image, &args.tag, args.plain_http)?;
+        send(&called, &args.tag, args.plain_http)?;
     }
     let mut loaded = Vec::new();
     if let Some(socket) = socket {
         let mut file = tempfile::NamedTempFile::new().context("make a file")?;
-        file.write_all(&archive::write(&image, &args.tag)).context("write a file")?;
+        file.write_all(&archive::write(&called, &args.tag)).context("write a file")?;
         loaded = image::give(&socket, file.path())?;
     }
     let path = output(args, &root);
     if let Some(path) = &path {
-        let written = replace(path, &archive::write(&image, &args.tag));
+        let written = replace(path, &archive::write(&called, &args.tag));
         written.with_context(|| format!("write {}", path.display()))?;
     }
     let path = path.map(|path| path.display().to_string());
@@ -127,8 +121,8 @@ pub(crate) fn run(args: &BuildArgs) -> Result<ExitCode> {
             "{}",
             json!({
                 "image": args.tag.to_string(),
-                "digest": image.manifest.digest,
-                "architecture": image.architecture,
+                "digest": called.root().digest,
+                "architectures": called.images().iter().map(|it| &it.architecture).collect::<Vec<_>>(),
                 "archive": path,
                 "pushed": args.push,
                 "loaded": loaded,
@@ -137,7 +131,7 @@ pub(crate) fn run(args: &BuildArgs) -> Result<ExitCode> {
         Output::Text => {
             loaded.iter().for_each(|image| say!("loaded {image}"));
             path.iter().for_each(|path| say!("{path}"));
-            say!("{}@{}", args.tag, image.manifest.digest);
+            say!("{}@{}", args.tag, called.root().digest);
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -149,13 +143,40 @@ fn output(args: &BuildArgs, root: &Path) -> Option<PathBuf> {
     args.output.clone().or((!args.push && !args.load).then_some(default))
 }
 
-fn program(args: &BuildArgs, root: &Path) -> Result<Program> {
-    if let Some(binary) = &args.binary {
-        return Ok(program::read(binary, args.allow_dynamic)?);
+/// The image of a program, and of files beside it.
+fn packed(program: Program, files: &[File], tag: &Reference) -> Image {
+    let Program { name, elf, bytes, .. } = program;
+    eprintln!("packing {name} ({}) for {}", size(bytes.len()), elf.architecture);
+    let mut layers = vec![surroundings()];
+    layers.extend((!files.is_empty()).then(|| files.to_vec()));
+    layers.push(vec![File::new(&name, 0o555, bytes)]);
+    Image::of(&Contents {
+        architecture: elf.architecture.to_owned(),
+        layers,
+        entrypoint: vec![format!("/{name}")],
+        labels: vec![("org.opencontainers.image.version".to_owned(), tag.tag.clone())],
+    })
+}
+
+/// One program for each machine that the image is for.
+fn programs(args: &BuildArgs, root: &Path) -> Result<Vec<Program>> {
+    if !args.binary.is_empty() {
+        let read = |file: &PathBuf| Ok(program::read(file, args.allow_dynamic)?);
+        return args.binary.iter().map(read).collect();
     }
+    if args.target.is_empty() {
+        return Ok(vec![built(args, root, None)?]);
+    }
+    args.target.iter().map(|target| built(args, root, Some(target))).collect()
+}
+
+fn built(args: &BuildArgs, root: &Path, target: Option<&str>) -> Result<Program> {
     let installed = program::installed_targets();
-    let linkage = Linkage::choose(args.target.as_deref(), &installed, std::env::consts::ARCH);
+    let linkage = Linkage::choose(target, &installed, std::env::consts::ARCH);
     match &linkage {
+        Linkage::Gnu { target: given } if target.is_some() => {
+            eprintln!("building for {given} with its C library linked in");
+        }
         Linkage::Musl { target } | Linkage::Given { target } => {
             eprintln!("building for {target}");
         }
@@ -168,14 +189,13 @@ fn program(args: &BuildArgs, root: &Path) -> Result<Program> {
     let options = program::Options {
         project: root.to_owned(),
         bin: args.bin.clone(),
-        target: args.target.clone(),
         allow_dynamic: args.allow_dynamic,
     };
     Ok(program::build(&options, &linkage)?)
 }
 
 pub(crate) fn push(args: &PushArgs) -> Result<ExitCode> {
-    let (image, name) = read(&args.archive)?;
+    let (called, name) = read(&args.archive)?;
     let to = match (&args.tag, name) {
         (Some(tag), _) => tag.clone(),
         (None, Some(name)) => name.parse()?,
@@ -183,7 +203,7 @@ pub(crate) fn push(args: &PushArgs) -> Result<ExitCode> {
             bail!("{} does not say what it is called: use --tag", args.archive.display())
         }
     };
-    let pushed = send(&image, &to, args.plain_http)?;
+    let pushed = send(&called, &to, args.plain_http)?;
     if args.output == Output::Json {
         let (sent, there) = (pushed.blobs_sent, pushed.blobs_there);
         say!(
@@ -199,13 +219,13 @@ pub(crate) fn push(args: &PushArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read(path: &Path) -> Result<(Image, Option<String>)> {
+fn read(path: &Path) -> Result<(Index, Option<String>)> {
     let bytes = fs::read(path).with_context(|| format!("read {}", path.display()))?;
     archive::read(&bytes).with_context(|| format!("read the image in {}", path.display()))
 }
 
-/// Sends an image, and tells people how far it is.
-fn send(image: &Image, to: &Reference, plain_http: bool) -> Result<Pushed> {
+/// Sends what is called so, and tells people how far it is.
+fn send(called: &Index, to: &Reference, plain_http: bool) -> Result<Pushed> {
     let credentials = registry::credentials::noted(&to.registry);
     let options = registry::Options { plain_http, credentials };
     eprintln!("sending to {}", to.registry);
@@ -215,7 +235,7 @@ fn send(image: &Image, to: &Reference, plain_http: bool) -> Result<Pushed> {
         eprintln!("part {number} of {count} ({}) {fate}", size(bytes));
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let pushed = runtime.block_on(registry::push(image, to, &options, tell))?;
+    let pushed = runtime.block_on(registry::push(called, to, &options, tell))?;
     let (sent, there) = (pushed.blobs_sent, pushed.blobs_there);
     eprintln!("{to} is there as {} ({sent} parts sent, {there} were there)", pushed.digest);
     Ok(pushed)

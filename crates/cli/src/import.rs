@@ -5,16 +5,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kubewright::connect;
 use kubewright_project::definition::{self, Source};
 use kubewright_project::import::{self, Options};
-use kubewright_project::replace;
+use kubewright_project::{Project, ProjectError, apply, replace, scaffold};
 use serde_json::json;
 
 use crate::cluster::Output;
+use crate::project::{finish, turn};
 
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("from").required(true).multiple(true))]
@@ -54,50 +55,99 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             .with_context(|| format!("{}, line {}", source.file.display(), source.line))?;
         modules.push((import::module_name(&source.definition), text));
     }
-    let written = write(args.output.as_deref(), &modules)?;
+    let Some(output) = &args.output else {
+        let [(_, text)] = modules.as_slice() else { return Err(several(&modules)) };
+        say!("{}", text.trim_end());
+        return Ok(ExitCode::SUCCESS);
+    };
+    let files = places(output, modules)?;
+    // All before any: what is refused changes nothing.
+    files.iter().try_for_each(|(path, _)| spare(path))?;
+    let declared = match project_of(output)? {
+        Some(project) => adopt(&project, &files)?,
+        None => {
+            write(&files)?;
+            Vec::new()
+        }
+    };
+    let files = files.iter().map(|(path, _)| path.display().to_string());
     match args.format {
-        Output::Text => written.iter().for_each(|path| eprintln!("wrote {}", path.display())),
+        Output::Text => {
+            files.for_each(|path| eprintln!("wrote {path}"));
+            declared.iter().for_each(|path| eprintln!("declared in {}", path.display()));
+        }
         Output::Json => {
-            let files = sources.iter().zip(&written).map(|(source, path)| {
-                let name = definition::name(&source.definition);
-                json!({"definition": name, "path": path.display().to_string()})
+            let files = sources.iter().zip(files).map(|(source, path)| {
+                json!({"definition": definition::name(&source.definition), "path": path})
             });
-            say!("{}", json!({"files": files.collect::<Vec<_>>()}));
+            say!("{}", json!({"files": files.collect::<Vec<_>>(), "declared": declared}));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the modules, or prints the only one; and says which files are written, in their order.
-fn write(output: Option<&Path>, modules: &[(String, String)]) -> Result<Vec<PathBuf>> {
-    let is_file = output.is_some_and(|path| path.extension().is_some_and(|end| end == "rs"));
-    let mut files: Vec<(PathBuf, &str)> = Vec::new();
-    match (output, modules) {
-        (None, [(_, text)]) => say!("{}", text.trim_end()),
-        (Some(path), [(_, text)]) if is_file => files.push((path.to_owned(), text.as_str())),
-        (Some(folder), modules) if !is_file => {
-            for (name, text) in modules {
-                let same = modules.iter().filter(|(other, _)| other == name).count();
-                if same > 1 {
-                    bail!(
-                        "{same} definitions are of the kind {name}: import them into folders of their own"
-                    );
-                }
-                files.push((folder.join(format!("{name}.rs")), text.as_str()));
-            }
-        }
-        _ => bail!(
-            "there are {} definitions, and a file is for one: name a folder with --output",
-            modules.len()
-        ),
+/// Which modules are to be in which files.
+fn places(output: &Path, modules: Vec<(String, String)>) -> Result<Vec<(PathBuf, String)>> {
+    let is_file = output.extension().is_some_and(|end| end == "rs");
+    if is_file {
+        let [(_, text)] = modules.as_slice() else { return Err(several(&modules)) };
+        return Ok(vec![(output.to_owned(), text.clone())]);
     }
-    // All before any: what is refused changes nothing.
-    files.iter().try_for_each(|(path, _)| spare(path))?;
-    for (path, text) in &files {
+    for (name, _) in &modules {
+        let same = modules.iter().filter(|(other, _)| other == name).count();
+        if same > 1 {
+            bail!(
+                "{same} definitions are of the kind {name}: import them into folders of their own"
+            );
+        }
+    }
+    let place = |(name, text)| (output.join(format!("{name}.rs")), text);
+    Ok(modules.into_iter().map(place).collect())
+}
+
+fn several(modules: &[(String, String)]) -> anyhow::Error {
+    anyhow!(
+        "there are {} definitions, and a file is for one: name a folder with --output",
+        modules.len()
+    )
+}
+
+/// The operator project that has a path among its sources.
+fn project_of(output: &Path) -> Result<Option<Project>> {
+    let whole = std::path::absolute(output).context("find the project")?;
+    let folder = if whole.is_file() { whole.parent().unwrap_or(&whole) } else { &whole };
+    match Project::find(folder) {
+        Ok(project) if whole.starts_with(project.root.join("src")) => Ok(Some(project)),
+        Ok(_) | Err(ProjectError::Missing(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Writes sources into a project and declares their modules; says where.
+fn adopt(project: &Project, files: &[(PathBuf, String)]) -> Result<Vec<PathBuf>> {
+    let root = &project.root;
+    let turn = turn(root)?;
+    finish(root, &turn)?;
+    let within = |(path, text): &(PathBuf, String)| {
+        let whole = std::path::absolute(path).context("find the project")?;
+        anyhow::Ok((whole.strip_prefix(root).unwrap_or(&whole).to_owned(), text.clone()))
+    };
+    let sources = files.iter().map(within).collect::<Result<Vec<_>>>()?;
+    let plan = scaffold::adopt(project, &sources)?;
+    apply(root, &plan)?;
+    let is_declaration = |path: &PathBuf| sources.iter().all(|(source, _)| source != path);
+    Ok(plan.changes.into_iter().map(|it| it.path).filter(is_declaration).collect())
+}
+
+/// Writes sources into whatever folder.
+fn write(files: &[(PathBuf, String)]) -> Result<()> {
+    for (path, text) in files {
+        let folder = path.ancestors().skip(1).find(|it| it.is_dir()).unwrap_or(Path::new("."));
+        let text = import::laid_out(text.clone(), folder);
         let written = replace(path, text.as_bytes());
         written.with_context(|| format!("write {}", path.display()))?;
     }
-    Ok(files.into_iter().map(|(path, _)| path).collect())
+    Ok(())
 }
 
 /// Refuses to write over what somebody has written.

@@ -6,12 +6,15 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Subcommand;
+use kubewright_apimachinery::name::dns1123_label;
+use kubewright_project::image::{ReferenceError, check_image};
 use kubewright_project::package::model::{self, Origin};
 use kubewright_project::package::{self, Files, helm, kustomize, olm};
 use kubewright_project::replace;
 use serde_json::json;
 
 use crate::cluster::Output;
+use crate::project::create::released;
 use crate::project::place;
 
 #[derive(clap::Args)]
@@ -44,7 +47,7 @@ struct Common {
     #[arg(long, value_name = "FILE", conflicts_with = "bin")]
     binary: Option<PathBuf>,
     /// The release, if it is not that of Cargo.toml.
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = released)]
     release: Option<String>,
     /// Where to write to [default: dist/<form>, and for yaml dist/install.yaml].
     #[arg(long, short, value_name = "PATH")]
@@ -56,20 +59,33 @@ struct Common {
     choices: Choices,
 }
 
+/// A name that a container runtime would take.
+fn image(text: &str) -> Result<String, ReferenceError> {
+    check_image(text).map(|()| text.to_owned())
+}
+
+fn namespace(text: &str) -> Result<String, String> {
+    match dns1123_label(text).as_slice() {
+        [] => Ok(text.to_owned()),
+        faults => Err(faults.join("; ")),
+    }
+}
+
 /// What `manifests` of the operator is told.
 #[derive(clap::Args)]
 pub(crate) struct Choices {
     /// The image to run.
-    #[arg(long, value_name = "IMAGE")]
+    #[arg(long, value_name = "IMAGE", value_parser = image)]
     pub(crate) image: Option<String>,
     /// The namespace to run in [default: the operator's name and `-system`].
-    #[arg(long, short, value_name = "NAME")]
+    #[arg(long, short, value_name = "NAME", value_parser = namespace)]
     namespace: Option<String>,
     /// Watch only the namespace it runs in.
     #[arg(long)]
     namespaced: bool,
     /// Watch only these namespaces.
     #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "namespaced")]
+    #[arg(value_parser = namespace)]
     watch: Vec<String>,
     /// Have cert-manager make the certificates.
     #[arg(long)]
@@ -93,10 +109,10 @@ struct Olm {
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "stable")]
     channels: Vec<String>,
     /// The image that the bundle will be in [default: the operator's, with `-bundle`].
-    #[arg(long, value_name = "IMAGE")]
+    #[arg(long, value_name = "IMAGE", value_parser = image)]
     bundle_image: Option<String>,
     /// The image that the catalog will be in [default: the operator's, with `-catalog`].
-    #[arg(long, value_name = "IMAGE")]
+    #[arg(long, value_name = "IMAGE", value_parser = image)]
     catalog_image: Option<String>,
     /// The release that this one replaces, such as `pets.v1.2.2`.
     #[arg(long, value_name = "NAME")]
@@ -108,7 +124,7 @@ struct Olm {
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
     /// The oldest Kubernetes that it runs on.
-    #[arg(long, value_name = "VERSION", default_value = "1.25.0")]
+    #[arg(long, value_name = "VERSION", value_parser = released, default_value = "1.25.0")]
     min_kube_version: String,
 }
 

@@ -126,13 +126,13 @@ impl How {
     }
 }
 
-fn turn(root: &Path) -> Result<Turn> {
+pub(crate) fn turn(root: &Path) -> Result<Turn> {
     let waiting = || eprintln!("waiting for another command that changes {}", root.display());
     Ok(take_turn(root, waiting)?)
 }
 
 /// Whoever has not its turn would finish what somebody else is still at.
-fn finish(root: &Path, _: &Turn) -> Result<()> {
+pub(crate) fn finish(root: &Path, _: &Turn) -> Result<()> {
     if recover(root)? {
         eprintln!("finished what an interrupted command had begun");
     }

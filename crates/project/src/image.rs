@@ -1,12 +1,14 @@
 //! Container images without a daemon: one static program and what it needs, the same bytes for the
 //! same input.
 //!
-//! [`Image`] is pure: files become layers, layers become blobs that are known by their digests.
+//! [`Image`] is pure: files become layers, layers become blobs that are known by their digests. An
+//! [`Index`] is one image, or several for as many machines.
 //! [`archive`] writes them as a file that `docker load`, `ctr images import` and others take;
 //! [`registry`] sends them to a registry; [`program`] builds what is put in.
 
 pub mod archive;
 mod elf;
+mod index;
 pub mod program;
 mod reference;
 pub mod registry;
@@ -23,7 +25,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 pub use self::elf::{Elf, ElfError};
-pub use self::reference::{Reference, ReferenceError};
+pub use self::index::{Index, IndexError};
+pub use self::reference::{Reference, ReferenceError, check_image};
 pub use self::tar::File;
 
 /// Who runs in the image: a user without rights, by the number that distroless images have.
@@ -95,6 +98,13 @@ impl Image {
         });
         let manifest = Blob::new(MANIFEST, manifest.to_string().into_bytes());
         Image { architecture: contents.architecture.clone(), manifest, config, layers }
+    }
+
+    /// How others refer to it, with the machine that it is for.
+    fn descriptor(&self) -> Value {
+        let mut descriptor = self.manifest.descriptor();
+        descriptor["platform"] = json!({"architecture": self.architecture, "os": "linux"});
+        descriptor
     }
 
     /// Everything but the manifest, in the order in which registries want it.

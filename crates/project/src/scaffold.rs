@@ -3,6 +3,7 @@
 //! Each function decides and writes nothing; what it gives is a [`Plan`]. Deleting takes back what
 //! creating did, byte for byte, and asks before it takes what an author has written since.
 
+mod adopt;
 mod api;
 mod attend;
 mod begin;
@@ -13,6 +14,7 @@ mod webhook;
 
 use std::path::PathBuf;
 
+pub use self::adopt::adopt;
 pub use self::api::{NewApi, OldApi, create_api, delete_api};
 pub use self::begin::{Init, Library, License, init};
 pub use self::webhook::{Hooks, create_webhook, delete_webhook};

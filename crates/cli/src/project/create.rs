@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use clap::{Subcommand, ValueEnum};
 use kubewright_project::scaffold::{self, Hooks, Init, Library, License, NewApi, OldApi};
-use kubewright_project::{Plan, Project, upgrade};
+use kubewright_project::{Change, Plan, Project, upgrade};
 
 use super::{How, Which, ask};
 
@@ -21,10 +21,10 @@ pub(crate) struct InitArgs {
     /// Of the operator; without it, the folder's.
     #[arg(long)]
     name: Option<String>,
-    /// The URL of its sources.
-    #[arg(long, value_name = "URL")]
+    /// The URL of its sources; without a scheme it is `https`.
+    #[arg(long, value_name = "URL", value_parser = repository)]
     repo: Option<String>,
-    #[arg(long, value_enum, default_value_t = LicenseArg::None)]
+    #[arg(long, value_enum, ignore_case = true, default_value_t = LicenseArg::None)]
     license: LicenseArg,
     /// Who holds the rights.
     #[arg(long)]
@@ -56,7 +56,7 @@ pub(crate) struct LibraryArgs {
 }
 
 /// A version as crates have them: three numbers, and what comes before a release after a dash.
-fn released(text: &str) -> Result<String, String> {
+pub(crate) fn released(text: &str) -> Result<String, String> {
     let (numbers, before) = text.split_once('-').unwrap_or((text, "0"));
     let numbers: Vec<&str> = numbers.split('.').collect();
     let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());
@@ -65,6 +65,16 @@ fn released(text: &str) -> Result<String, String> {
     match numbers.len() == 3 && numbers.iter().all(is_number) && is_word {
         true => Ok(text.to_owned()),
         false => Err(format!("write it as {}", env!("CARGO_PKG_VERSION"))),
+    }
+}
+
+/// A URL, also as modules of Go are called, which is how many know their repository.
+fn repository(text: &str) -> Result<String, String> {
+    let is_url = !text.is_empty() && !text.contains(char::is_whitespace);
+    match (is_url, text.contains("://")) {
+        (false, _) => Err("write it as https://example.com/me/it".to_owned()),
+        (true, true) => Ok(text.to_owned()),
+        (true, false) => Ok(format!("https://{text}")),
     }
 }
 
@@ -118,6 +128,10 @@ struct ApiArgs {
     /// Its objects are in no namespace.
     #[arg(long)]
     cluster_scoped: bool,
+    /// The same the other way round, for those who know it from elsewhere.
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", conflicts_with = "cluster_scoped")]
+    namespaced: Option<bool>,
     /// The definition of the kind.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     resource: Option<bool>,
@@ -234,6 +248,12 @@ pub(crate) fn init(args: &InitArgs) -> Result<ExitCode> {
     let _turn = args.how.prepare(&root)?;
     let plan = scaffold::init(&root, &wanted)?;
     let code = args.how.carry_out(&root, &plan)?;
+    for path in ["README.md", "LICENSE"] {
+        let is_theirs = |change: &Change| change.path == Path::new(path);
+        if !plan.is_empty() && root.join(path).exists() && !plan.changes.iter().any(is_theirs) {
+            eprintln!("{path} is there already, and stays as it is");
+        }
+    }
     if !plan.is_empty() && !args.how.dry_run {
         eprintln!("`cargo test` runs its tests, `kubewright create api` adds a kind");
         if matches!(wanted.library, Library::Path(_)) {
@@ -260,7 +280,7 @@ pub(crate) fn create(args: &Create) -> Result<ExitCode> {
                 version: version.clone(),
                 kind: kind.clone(),
                 plural: args.api.plural.clone(),
-                namespaced: !args.api.cluster_scoped,
+                namespaced: !args.api.is_cluster_scoped(),
                 resource,
                 controller,
             };
@@ -286,7 +306,7 @@ pub(crate) fn delete(args: &Delete) -> Result<ExitCode> {
                 version: version.clone(),
                 kind: kind.clone(),
                 plural: args.api.plural.clone(),
-                cluster_scoped: args.api.cluster_scoped,
+                cluster_scoped: args.api.is_cluster_scoped(),
                 resource,
                 controller,
                 force: args.force,
@@ -334,6 +354,10 @@ fn ask_for_parts(kind: &str) -> Result<(bool, bool)> {
 }
 
 impl ApiArgs {
+    fn is_cluster_scoped(&self) -> bool {
+        self.cluster_scoped || self.namespaced == Some(false)
+    }
+
     /// Whether the definition is meant, and whether the controller is; none if nobody says.
     fn parts(&self) -> Option<(bool, bool)> {
         let is_said = self.resource.is_some() || self.controller.is_some();

@@ -26,6 +26,10 @@ const SERVED_MAX: Duration = Duration::from_secs(60);
 /// Whoever waits longer is told what for.
 const UNTOLD_MAX: Duration = Duration::from_secs(1);
 
+/// Where a group is not served there is a page that says so, and no Status: its reason is one that
+/// kube makes up, and its `is_not_found` does not know.
+const NOT_FOUND: u16 = 404;
+
 /// What becomes of an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -192,7 +196,7 @@ pub(crate) async fn delete(client: &Client, object: &Value) -> Result<Outcome> {
     let Some(api) = api(client, object).await? else { return Ok(Outcome::Absent) };
     match api.delete(name, &DeleteParams::default()).await {
         Ok(_) => Ok(Outcome::Deleted),
-        Err(Error::Api(status)) if status.is_not_found() => Ok(Outcome::Absent),
+        Err(Error::Api(status)) if status.code == NOT_FOUND => Ok(Outcome::Absent),
         Err(error) => Err(error).with_context(|| format!("delete {}", title(object))),
     }
 }
@@ -226,7 +230,7 @@ async fn api(client: &Client, object: &Value) -> Result<Option<Api<DynamicObject
     // What a kind is called in paths is its author's choice.
     let (resource, scope) = match discovery::pinned_kind(client, &gvk).await {
         Ok((resource, capabilities)) => (resource, capabilities.scope),
-        Err(Error::Api(status)) if status.is_not_found() => return Ok(None),
+        Err(Error::Api(status)) if status.code == NOT_FOUND => return Ok(None),
         Err(Error::Discovery(_)) => return Ok(None),
         Err(error) => return Err(error).with_context(|| format!("find the kind {}", gvk.kind)),
     };

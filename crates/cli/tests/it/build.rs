@@ -223,10 +223,11 @@ fn an_image_goes_into_a_file_and_from_there_to_a_registry() {
     let bytes = fs::read(place.path().join("dist/tool.tar")).expect("a file");
     let (image, name) = archive::read(&bytes).expect("an image");
     assert_eq!(name, Some(tag.clone()));
-    assert_eq!(built["digest"], image.manifest.digest);
+    assert_eq!(built["digest"], image.root().digest);
+    assert_eq!(built["architectures"], json!([image.images()[0].architecture]));
 
     let again = run(place.path(), &[&build[..], &["--output", "again.tar"]].concat());
-    let told = format!("again.tar\n{tag}@{}\n", image.manifest.digest);
+    let told = format!("again.tar\n{tag}@{}\n", image.root().digest);
     assert_eq!(String::from_utf8_lossy(&again.stdout), told);
     let told = String::from_utf8_lossy(&again.stderr);
     assert!(told.starts_with("packing true ("), "{told}");
@@ -237,7 +238,7 @@ fn an_image_goes_into_a_file_and_from_there_to_a_registry() {
     let told = String::from_utf8_lossy(&pushed.stderr).into_owned();
     assert!(told.contains("part 3 of 3 (") && told.contains(") is being sent\n"), "{told}");
     let expected = |sent: usize, there: usize| {
-        let digest = &image.manifest.digest;
+        let digest = &image.root().digest;
         json!({"image": tag, "digest": digest, "partsSent": sent, "partsThere": there})
     };
     assert_eq!(document(&pushed), expected(3, 0));
@@ -245,8 +246,53 @@ fn an_image_goes_into_a_file_and_from_there_to_a_registry() {
         assert_eq!(registry.kept(&blob.digest).as_ref(), Some(&blob.bytes), "{}", blob.digest);
     }
     let manifest = registry.kept("/v2/team/tool/manifests/1");
-    assert_eq!(manifest, Some(image.manifest.bytes.clone()));
+    assert_eq!(manifest, Some(image.root().bytes.clone()));
     assert_eq!(document(&run(place.path(), &push)), expected(0, 3));
+}
+
+/// Each is built where it can be, and they are called the same.
+#[test]
+fn one_name_has_a_program_for_each_machine() {
+    let is_there = |path: &&str| Path::new(path).exists();
+    let Some(program) = ["/bin/true", "/usr/bin/true"].into_iter().find(is_there) else {
+        eprintln!("skipped: there is no `true`");
+        return;
+    };
+    let place = tempfile::tempdir().expect("a folder");
+    let mut bytes = fs::read(program).expect("read");
+    // What it says of its machine.
+    for (machine, name) in [(62, "x86_64"), (183, "aarch64")] {
+        bytes[18] = machine;
+        fs::create_dir(place.path().join(name)).expect("a folder");
+        fs::write(place.path().join(name).join("tool"), &bytes).expect("written");
+    }
+    let registry = Registry::start();
+    let tag = format!("{}/team/tool:1", registry.address);
+    let build = ["build", "--allow-dynamic", "--binary", "aarch64/tool", "--tag", &tag];
+    let both = [&build[..], &["--binary", "x86_64/tool", "--format", "json"]].concat();
+    let built = document(&run(place.path(), &both));
+    assert_eq!(built["architectures"], json!(["amd64", "arm64"]));
+    let pushed = run(place.path(), &["push", "dist/tool.tar"]);
+    let told = String::from_utf8_lossy(&pushed.stderr).into_owned();
+    // What programs need around them is the same.
+    assert!(told.contains("part 5 of 5 ("), "{told}");
+    let list = registry.kept("/v2/team/tool/manifests/1").expect("a list");
+    let list: Value = serde_json::from_slice(&list).expect("JSON");
+    for (at, name) in ["amd64", "arm64"].into_iter().enumerate() {
+        let manifest = &list["manifests"][at];
+        assert_eq!(manifest["platform"]["architecture"], name);
+        let digest = manifest["digest"].as_str().expect("a digest");
+        assert!(registry.kept(&format!("/v2/team/tool/manifests/{digest}")).is_some());
+    }
+    let twice = [&build[..], &["--binary", "aarch64/tool"]].concat();
+    let output = Command::new(env!("CARGO_BIN_EXE_kubewright"))
+        .args(twice)
+        .current_dir(place.path())
+        .output();
+    let output = output.expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("two programs are for arm64"), "{told}");
 }
 
 /// Whoever was slow to send used to be refused at the first token's end.
@@ -325,7 +371,7 @@ fn layers(folder: &Path) -> Vec<String> {
     assert!(output.status.success(), "{told}");
     let bytes = fs::read(folder.join("tool.tar")).expect("a file");
     let (image, _) = archive::read(&bytes).expect("an image");
-    image.layers.iter().map(|layer| layer.digest.clone()).collect()
+    image.images()[0].layers.iter().map(|layer| layer.digest.clone()).collect()
 }
 
 /// Wherever it is built, and whatever was built there before.

@@ -75,7 +75,7 @@ fn an_import_writes_over_what_was_imported_and_nothing_else() {
     let told = kubewright(&["import", "--crd", OLD, "--output", path, "--format", "json"]);
     let told: Value = serde_json::from_slice(&told.stdout).expect("JSON");
     let name = "ats.cnat.programming-kubernetes.info";
-    assert_eq!(told, json!({"files": [{"definition": name, "path": path}]}));
+    assert_eq!(told, json!({"files": [{"definition": name, "path": path}], "declared": []}));
 }
 
 #[test]

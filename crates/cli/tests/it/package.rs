@@ -82,6 +82,28 @@ fn a_project_is_packaged_from_any_of_its_folders() {
     assert!(!root.join("src/dist").exists());
 }
 
+/// A chart or a bundle with such a version was written, and refused by whoever was to install it.
+#[test]
+fn what_is_no_version_no_image_and_no_namespace_is_refused() {
+    let place = tempfile::tempdir().expect("a folder");
+    let refused = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubewright"));
+        let output = command.args(args).current_dir(place.path()).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        String::from_utf8(output.stderr).expect("it prints text")
+    };
+    let told = refused(&["package", "olm", "--release", "next"]);
+    assert!(told.contains("'next' for '--release <VERSION>': write it as 0."), "{told}");
+    let told = refused(&["package", "olm", "--min-kube-version", "1.30"]);
+    assert!(told.contains("'1.30' for '--min-kube-version <VERSION>'"), "{told}");
+    let told = refused(&["package", "yaml", "--namespace", "My_own"]);
+    assert!(told.contains("a lowercase RFC 1123 label must consist of"), "{told}");
+    for command in [["package", "helm"].as_slice(), &["deploy"]] {
+        let told = refused(&[command, &["--image", "Pets:1"]].concat());
+        assert!(told.contains("\"Pets:1\" names no image: a repository has lower-case"), "{told}");
+    }
+}
+
 fn run(program: &str, user: &User, chart: &Path, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)

@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
+};
 use kube::core::GroupVersionKind;
 use kubewright::connect;
 use rustix::process::{Pid, Signal, kill_process};
@@ -216,6 +218,31 @@ fn a_dry_run_shows_and_changes_nothing() {
     assert_eq!(shop.run(&delete), "nothing to change: it is so already\n");
 }
 
+/// Whoever has made operators with other tools types what they take, into a repository that its host
+/// has made.
+#[test]
+fn what_other_tools_take_is_understood() {
+    let shop = Workshop::new("newcomer");
+    fs::create_dir(shop.root()).expect("a folder");
+    fs::write(shop.root().join("README.md"), "# Mine\n").expect("written");
+    let repo = ["--repo", "github.com/me/newcomer", "--license", "Apache-2.0"];
+    let mut init =
+        shop.command(env!("CARGO_BIN_EXE_kubewright"), &["init", "--domain", "my.domain"]);
+    let output = init.args(repo).output().expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("README.md is there already, and stays as it is\n"), "{told}");
+    let manifest = fs::read_to_string(shop.root().join("Cargo.toml")).expect("a manifest");
+    assert!(manifest.contains("\nrepository = \"https://github.com/me/newcomer\"\n"), "{manifest}");
+    assert!(manifest.contains("\nlicense = \"Apache-2.0\"\n"), "{manifest}");
+    let create = [&["create", "api"], &SHELF[..], &["--resource", "--controller=false"]].concat();
+    shop.run(&[&create[..], &["--namespaced=false"]].concat());
+    let kind = fs::read_to_string(shop.root().join("src/shelf/v1.rs")).expect("a text");
+    assert!(kind.contains("kind = \"Shelf\")]"), "{kind}");
+    let refused = shop.refused(&[&create[..], &["--namespaced"]].concat());
+    assert!(refused.contains("add --cluster-scoped"), "{refused}");
+}
+
 /// Those of Kubernetes, and those whose types were imported.
 #[test]
 fn kinds_of_others_have_controllers_and_webhooks_here() {
@@ -243,13 +270,18 @@ fn kinds_of_others_have_controllers_and_webhooks_here() {
 /// Brings the types of a definition into a project.
 fn import_zoo(shop: &Workshop) {
     let crd = Workshop::checkout().join("crates/project/tests/it/import/crds/zoo.yaml");
-    let crd = crd.to_str().expect("a path");
-    shop.run(&["import", "--crd", crd, "--output", "src/imported"]);
-    fs::write(shop.root().join("src/imported.rs"), "pub mod zoo;\n").expect("written");
-    let library = shop.root().join("src/lib.rs");
-    let text = fs::read_to_string(&library).expect("a text");
-    let text = text.replace("use kubewright", "pub mod imported;\n\nuse kubewright");
-    fs::write(library, text).expect("written");
+    let import = ["import", "--crd", crd.to_str().expect("a path"), "--output", "src/imported"];
+    let told: Value =
+        serde_json::from_str(&shop.run(&[&import[..], &["--format", "json"]].concat()))
+            .expect("JSON");
+    assert_eq!(told["declared"], json!(["src/imported.rs", "src/lib.rs"]));
+    // The project's own CI looks at its layout.
+    for file in ["src/imported/zoo.rs", "src/imported.rs", "src/lib.rs"] {
+        succeed(&mut shop.command("rustfmt", &["--edition", "2024", "--check", file]));
+    }
+    let before = shop.tree();
+    shop.run(&import);
+    assert_eq!(shop.tree(), before);
 }
 
 /// Whoever says nothing on a terminal is asked, and what is no answer is asked again.
@@ -602,11 +634,12 @@ fn check_conversion(shop: &Workshop, kubeconfig: &Path) {
         }
     });
     on_books_in(kubeconfig, "v1", async |books| {
-        let mut read = books.get("converted").await.expect("it is converted");
+        let read = books.get("converted").await.expect("it is converted");
         assert_eq!(read.types.as_ref().expect("a kind").api_version, "library.my.domain/v1");
         assert_eq!(read.data["spec"]["foo"], "written in v2");
-        read.data["spec"]["foo"] = "changed in v1".into();
-        books.replace("converted", &PostParams::default(), &read).await.expect("replaced");
+        // Whatever the controller writes meanwhile.
+        let change = Patch::Merge(json!({"spec": {"foo": "changed in v1"}}));
+        books.patch("converted", &PatchParams::default(), &change).await.expect("changed");
         let listed = books.list(&ListParams::default()).await.expect("a list");
         assert_eq!(listed.items.len(), 1);
     });

@@ -4,20 +4,24 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::index::INDEX;
 use super::tar::{self, File};
-use super::{Blob, CONFIG, Image, LAYER, MANIFEST, Reference, digest};
+use super::{Blob, CONFIG, Image, Index, IndexError, LAYER, MANIFEST, Reference, digest};
 
-/// The archive of an image that is called so.
-pub fn write(image: &Image, reference: &Reference) -> Vec<u8> {
-    let mut descriptor = image.manifest.descriptor();
+/// The archive of what is called so. Whoever reads only Docker's words finds the first image in it.
+pub fn write(called: &Index, reference: &Reference) -> Vec<u8> {
+    let image = &called.images()[0];
+    let mut descriptor = match called.images() {
+        [image] => image.descriptor(),
+        _ => called.root().descriptor(),
+    };
     descriptor["annotations"] = json!({
         "io.containerd.image.name": reference.to_string(),
         "org.opencontainers.image.ref.name": reference.tag,
     });
-    descriptor["platform"] = json!({"architecture": image.architecture, "os": "linux"});
     let index = json!({
         "schemaVersion": 2,
-        "mediaType": "application/vnd.oci.image.index.v1+json",
+        "mediaType": INDEX,
         "manifests": [descriptor],
     });
     let docker = json!([{
@@ -34,8 +38,8 @@ pub fn write(image: &Image, reference: &Reference) -> Vec<u8> {
         File::folder("blobs/sha256", 0o755),
     ];
     // Layers of equal bytes are one blob.
-    let blobs: BTreeMap<_, _> =
-        image.blobs().chain([&image.manifest]).map(|blob| (blob.path(), blob)).collect();
+    let blobs = called.blobs().chain(called.manifests()).chain([called.root()]);
+    let blobs: BTreeMap<_, _> = blobs.map(|blob| (blob.path(), blob)).collect();
     files.extend(blobs.iter().map(|(path, blob)| File::new(path, 0o644, blob.bytes.clone())));
     tar::archive(&files)
 }
@@ -51,13 +55,15 @@ pub enum ArchiveError {
     Document { path: String, problem: String },
     #[error("{path} has other bytes than its name says: it is damaged")]
     Damaged { path: String },
+    #[error("its list of images is of no use")]
+    Index(#[from] IndexError),
 }
 
-/// The image of an archive, and what it is called there.
+/// What is in an archive, and what it is called there.
 ///
 /// # Errors
 /// It is no archive of an image, or it is damaged.
-pub fn read(bytes: &[u8]) -> Result<(Image, Option<String>), ArchiveError> {
+pub fn read(bytes: &[u8]) -> Result<(Index, Option<String>), ArchiveError> {
     let files = entries(bytes)?;
     let file =
         |path: &str| files.get(path).copied().ok_or_else(|| ArchiveError::Missing(path.to_owned()));
@@ -76,28 +82,40 @@ pub fn read(bytes: &[u8]) -> Result<(Image, Option<String>), ArchiveError> {
             false => Err(ArchiveError::Damaged { path }),
         }
     };
-    let index = document("index.json")?;
-    let descriptor = &index["manifests"][0];
-    let manifest = blob(descriptor, MANIFEST)?;
-    let described: Value = serde_json::from_slice(&manifest.bytes).map_err(|error| {
-        ArchiveError::Document { path: manifest.path(), problem: error.to_string() }
-    })?;
-    if described["mediaType"] != MANIFEST {
-        let problem = format!("is of {}, not of {MANIFEST}", described["mediaType"]);
-        return Err(ArchiveError::Document { path: manifest.path(), problem });
-    }
-    let layers = described["layers"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let image = Image {
-        architecture: descriptor["platform"]["architecture"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned(),
-        config: blob(&described["config"], CONFIG)?,
-        layers: layers.iter().map(|layer| blob(layer, LAYER)).collect::<Result<_, _>>()?,
-        manifest,
+    let parsed = |blob: &Blob| {
+        serde_json::from_slice::<Value>(&blob.bytes).map_err(|error| ArchiveError::Document {
+            path: blob.path(),
+            problem: error.to_string(),
+        })
     };
-    let name = descriptor["annotations"]["io.containerd.image.name"].as_str();
-    Ok((image, name.map(str::to_owned)))
+    let image = |descriptor: &Value| {
+        let manifest = blob(descriptor, MANIFEST)?;
+        let described = parsed(&manifest)?;
+        if described["mediaType"] != MANIFEST {
+            let problem = format!("is of {}, not of {MANIFEST}", described["mediaType"]);
+            return Err(ArchiveError::Document { path: manifest.path(), problem });
+        }
+        let layers = described["layers"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let architecture = descriptor["platform"]["architecture"].as_str().unwrap_or_default();
+        Ok(Image {
+            architecture: architecture.to_owned(),
+            config: blob(&described["config"], CONFIG)?,
+            layers: layers.iter().map(|layer| blob(layer, LAYER)).collect::<Result<_, _>>()?,
+            manifest,
+        })
+    };
+    let index = document("index.json")?;
+    let root = &index["manifests"][0];
+    let images = match root["mediaType"] == INDEX {
+        true => {
+            let list = parsed(&blob(root, INDEX)?)?;
+            let manifests = list["manifests"].as_array().map(Vec::as_slice).unwrap_or_default();
+            manifests.iter().map(image).collect::<Result<_, _>>()?
+        }
+        false => vec![image(root)?],
+    };
+    let name = root["annotations"]["io.containerd.image.name"].as_str();
+    Ok((Index::of(images)?, name.map(str::to_owned)))
 }
 
 /// The files of an archive, by path.

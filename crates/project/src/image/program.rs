@@ -16,8 +16,6 @@ pub struct Options {
     pub project: PathBuf,
     /// Of several binaries, this one.
     pub bin: Option<String>,
-    /// What to build for; else for this machine, with musl if Rust has it.
-    pub target: Option<String>,
     /// Whether a program that needs others is taken all the same.
     pub allow_dynamic: bool,
 }
@@ -57,7 +55,7 @@ pub enum ProgramError {
 pub enum Linkage {
     /// With musl, which is made for it.
     Musl { target: String },
-    /// With the C library of this machine, which is linked in.
+    /// With the C library of GNU, which is linked in.
     Gnu { target: String },
     /// As somebody says.
     Given { target: String },
@@ -67,7 +65,11 @@ impl Linkage {
     /// The best of what Rust has here.
     pub fn choose(given: Option<&str>, installed: &[String], machine: &str) -> Self {
         if let Some(target) = given {
-            return Linkage::Given { target: target.to_owned() };
+            let target = target.to_owned();
+            return match target.ends_with("-linux-gnu") {
+                true => Linkage::Gnu { target },
+                false => Linkage::Given { target },
+            };
         }
         let musl = format!("{machine}-unknown-linux-musl");
         match installed.contains(&musl) {

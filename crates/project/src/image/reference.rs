@@ -20,6 +20,25 @@ pub struct ReferenceError {
     problem: &'static str,
 }
 
+/// Whether containers can be told to run this: unlike what an image is to be called, it may end in a
+/// digest.
+///
+/// # Errors
+/// It names no image.
+pub fn check_image(name: &str) -> Result<(), ReferenceError> {
+    let wrong = |problem| ReferenceError { name: name.to_owned(), problem };
+    let Some((called, digest)) = name.split_once('@') else {
+        return name.parse::<Reference>().map(|_| ());
+    };
+    let hex = digest.strip_prefix("sha256:").unwrap_or_default();
+    let is_digest =
+        hex.len() == 64 && hex.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
+    if !is_digest {
+        return Err(wrong("a digest is sha256: and 64 hexadecimal digits"));
+    }
+    called.parse::<Reference>().map(|_| ()).map_err(|error| wrong(error.problem))
+}
+
 /// What a name without a registry is short for.
 const DEFAULT_REGISTRY: &str = "docker.io";
 

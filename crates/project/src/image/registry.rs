@@ -13,7 +13,7 @@ use http::{Method, Response, StatusCode, header};
 pub use self::credentials::Credentials;
 use self::wire::Wire;
 pub use self::wire::WireError;
-use super::{Blob, Image, Reference};
+use super::{Blob, Index, Reference};
 
 /// Where and as whom.
 #[derive(Debug, Clone, Default)]
@@ -61,20 +61,20 @@ pub enum PushError {
     Answer { registry: String, doing: &'static str, status: StatusCode, message: String },
 }
 
-/// Sends an image, and tells of each part of it.
+/// Sends what is called so, and tells of each part of it.
 ///
 /// # Errors
 /// The registry cannot be reached, or does not take it. What was sent until then stays there.
 pub async fn push(
-    image: &Image,
+    called: &Index,
     to: &Reference,
     options: &Options,
     mut tell: impl FnMut(Part),
 ) -> Result<Pushed, PushError> {
     let mut session = Session { to, wire: Wire::new(to, options), authorization: None, options };
     let (mut sent, mut there) = (0, 0);
-    let count = image.blobs().count();
-    for (at, blob) in image.blobs().enumerate() {
+    let count = called.blobs().count();
+    for (at, blob) in called.blobs().enumerate() {
         let is_there = session.has(blob).await?;
         tell(Part { number: at + 1, count, bytes: blob.bytes.len(), is_there });
         match is_there {
@@ -85,8 +85,11 @@ pub async fn push(
             }
         }
     }
-    session.tag(&image.manifest).await?;
-    let digest = image.manifest.digest.clone();
+    for manifest in called.manifests() {
+        session.name(manifest, &manifest.digest).await?;
+    }
+    session.name(called.root(), &to.tag).await?;
+    let digest = called.root().digest.clone();
     Ok(Pushed { digest, blobs_sent: sent, blobs_there: there })
 }
 
@@ -126,8 +129,9 @@ impl Session<'_> {
         }
     }
 
-    async fn tag(&mut self, manifest: &Blob) -> Result<(), PushError> {
-        let path = format!("/v2/{}/manifests/{}", self.to.repository, self.to.tag);
+    /// Sends a manifest under a tag or its digest.
+    async fn name(&mut self, manifest: &Blob, name: &str) -> Result<(), PushError> {
+        let path = format!("/v2/{}/manifests/{name}", self.to.repository);
         let body = (Bytes::from(manifest.bytes.clone()), manifest.media_type);
         let answer = self.ask(Method::PUT, &path, Some(body)).await?;
         match answer.status() {

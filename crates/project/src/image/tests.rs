@@ -13,6 +13,10 @@ fn contents() -> Contents {
     }
 }
 
+fn alone(image: &Image) -> Index {
+    Index::of(vec![image.clone()]).expect("one image")
+}
+
 fn reference() -> Reference {
     "registry.example.com/team/pets:1".parse().expect("a name")
 }
@@ -20,7 +24,8 @@ fn reference() -> Reference {
 #[test]
 fn equal_contents_give_equal_bytes() {
     let (one, two) = (Image::of(&contents()), Image::of(&contents()));
-    assert_eq!(archive::write(&one, &reference()), archive::write(&two, &reference()));
+    let archive = |image: &Image| archive::write(&alone(image), &reference());
+    assert_eq!(archive(&one), archive(&two));
     let mut other = contents();
     other.layers[1][0].bytes = Some(b"another".to_vec());
     let other = Image::of(&other);
@@ -30,7 +35,7 @@ fn equal_contents_give_equal_bytes() {
 
 #[test]
 fn an_archive_is_read_as_it_was_written() {
-    let image = Image::of(&contents());
+    let image = alone(&Image::of(&contents()));
     let bytes = archive::write(&image, &reference());
     let (read, name) = archive::read(&bytes).expect("it is an image");
     assert_eq!(read, image);
@@ -43,12 +48,42 @@ fn an_archive_is_read_as_it_was_written() {
     archive::read(b"#!/bin/sh").expect_err("it is no archive");
 }
 
+/// What is the same on all of them is there once.
+#[test]
+fn a_name_leads_to_an_image_for_each_machine() {
+    let of = |architecture: &str| {
+        Image::of(&Contents { architecture: architecture.to_owned(), ..contents() })
+    };
+    let images = |all: &[&str]| Index::of(all.iter().map(|it| of(it)).collect());
+    let both = images(&["arm64", "amd64"]).expect("two images");
+    assert_eq!(Some(&both), images(&["amd64", "arm64"]).ok().as_ref());
+    // Two layers that are equal, a configuration for each.
+    assert_eq!((both.blobs().count(), both.manifests().count()), (2 + 2, 2));
+    let list: Value = serde_json::from_slice(&both.root().bytes).expect("JSON");
+    assert_eq!(list["mediaType"], both.root().media_type);
+    let machines = ["amd64", "arm64"];
+    for (machine, manifest) in machines.iter().zip(list["manifests"].as_array().expect("a list")) {
+        let platform = json!({"architecture": machine, "os": "linux"});
+        assert_eq!(manifest["platform"], platform);
+        assert_eq!(manifest["digest"], of(machine).manifest.digest);
+    }
+    let archive = archive::write(&both, &reference());
+    assert_eq!(archive::read(&archive).expect("images").0, both);
+
+    let twice = images(&["arm64", "arm64"]).expect_err("which of them");
+    assert_eq!(twice, IndexError::Twice("arm64".to_owned()));
+    assert_eq!(images(&[]), Err(IndexError::Empty));
+    // One image needs no list.
+    assert_eq!(alone(&of("arm64")).root(), &of("arm64").manifest);
+}
+
 /// By a program that has read many archives.
 #[test]
 fn tar_reads_what_is_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("image.tar");
-    std::fs::write(&path, archive::write(&Image::of(&contents()), &reference())).expect("written");
+    std::fs::write(&path, archive::write(&alone(&Image::of(&contents())), &reference()))
+        .expect("written");
     let Ok(output) = std::process::Command::new("tar").arg("-tvf").arg(&path).output() else {
         eprintln!("skipped: there is no `tar`");
         return;
@@ -71,7 +106,13 @@ fn names_of_images_are_understood() {
     check("r.example.com/a/b:v1.0-rc", "r.example.com/a/b:v1.0-rc");
     for name in ["", "Pets", "pets:", "pets@sha256:00", "a//b", "pets:a b"] {
         name.parse::<Reference>().expect_err(name);
+        check_image(name).expect_err(name);
     }
+    let digest = format!("sha256:{}", "0a".repeat(32));
+    for name in ["pets", "r:5000/a/pets:1", &format!("pets@{digest}"), &format!("a/b:1@{digest}")] {
+        check_image(name).expect(name);
+    }
+    check_image(&format!("Pets@{digest}")).expect_err("a capital letter");
 }
 
 #[test]
@@ -102,6 +143,9 @@ fn musl_is_chosen_where_there_is_musl() {
     assert_eq!(choose(None, &[gnu.clone(), musl.clone()]), Linkage::Musl { target: musl });
     assert_eq!(choose(None, &[]), Linkage::Gnu { target: gnu });
     assert!(matches!(choose(Some("x"), &[]), Linkage::Given { .. }));
+    // Also for another machine it is to need no other.
+    let other = "aarch64-unknown-linux-gnu";
+    assert_eq!(choose(Some(other), &[]), Linkage::Gnu { target: other.to_owned() });
 }
 
 #[test]

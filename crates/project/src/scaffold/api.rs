@@ -101,8 +101,7 @@ pub fn create_api(project: &Project, wanted: &NewApi) -> Result<Plan, ScaffoldEr
             return Err(ScaffoldError::Contradiction(format!(
                 "{kind} of {whole} is no kind of this project, none of Kubernetes that is called \
                  {}/{version}, and none that was imported into it: `kubewright import --crd FILE \
-                 --output src/imported` makes types of a definition, which `src/lib.rs` must have \
-                 among its modules; or add --resource to define it",
+                 --output src/imported` makes types of a definition; or add --resource to define it",
                 elsewhere::group_name(group)
             )));
         }

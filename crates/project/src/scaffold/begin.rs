@@ -59,6 +59,11 @@ const FILES: &[(&str, &str)] = &[
     ("src/main.rs", include_str!("../../templates/main.rs.txt")),
     ("tests/it/main.rs", include_str!("../../templates/tests.rs.txt")),
 ];
+/// What is as good in an author's own words, and is there where the repository was made before its
+/// project.
+const KEPT: &[&str] = &["LICENSE", "README.md"];
+/// The same, and must say some things all the same.
+const IGNORED: &str = ".gitignore";
 const APACHE: &str = include_str!("../../templates/Apache-2.0.txt");
 const MIT: &str = include_str!("../../templates/MIT.txt");
 
@@ -92,6 +97,10 @@ pub fn init(root: &Path, wanted: &Init) -> Result<Plan, ScaffoldError> {
     for (path, text) in files {
         let path = Path::new(path);
         match draft.read(path)? {
+            Some(_) if KEPT.iter().any(|it| path == Path::new(it)) => {}
+            Some(there) if path == Path::new(IGNORED) => {
+                draft.write(path, with_lines(there, &text))?;
+            }
             Some(there) if there != text => {
                 return Err(ScaffoldError::Occupied { path: path.to_owned() });
             }
@@ -99,6 +108,22 @@ pub fn init(root: &Path, wanted: &Init) -> Result<Plan, ScaffoldError> {
         }
     }
     Ok(finished(draft))
+}
+
+/// A list of paths that has these as well. `/target`, `target/` and `target` are the same here.
+fn with_lines(mut there: String, wanted: &str) -> String {
+    let names: Vec<String> =
+        there.lines().map(|it| it.trim().trim_matches('/').to_owned()).collect();
+    for line in wanted.lines() {
+        if names.iter().any(|it| it == line.trim_matches('/')) {
+            continue;
+        }
+        if !there.is_empty() && !there.ends_with('\n') {
+            there.push('\n');
+        }
+        there = there + line + "\n";
+    }
+    there
 }
 
 /// A project that is there is its author's. What nobody asks for is as its author has it.

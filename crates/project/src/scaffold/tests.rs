@@ -197,14 +197,34 @@ fn a_project_says_what_it_was_begun_with() {
 #[test]
 fn a_file_that_is_there_is_not_overwritten() {
     let dir = tempfile::tempdir().expect("a folder");
-    fs::write(dir.path().join("README.md"), "Mine.").expect("written");
+    fs::write(dir.path().join("Dockerfile"), "FROM mine").expect("written");
     let refused = told(init(dir.path(), &begin()));
-    assert!(refused.starts_with("README.md: is there already"), "{refused}");
+    assert!(refused.starts_with("Dockerfile: is there already"), "{refused}");
 
     let site = Site::new();
     fs::write(site.root().join("src/guestbook.rs"), "//! Mine.\n").expect("written");
     let refused = told(site.api(&guestbook()));
     assert!(refused.starts_with("src/guestbook.rs: is there already"), "{refused}");
+}
+
+/// As hosts make them, with a few words in them.
+#[test]
+fn a_project_can_begin_in_a_repository_that_was_made_before() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let theirs =
+        [("README.md", "# Mine\n"), ("LICENSE", "Mine.\n"), (".gitignore", "target/\n*.pdb")];
+    for (path, text) in theirs {
+        fs::write(dir.path().join(path), text).expect("written");
+    }
+    let wanted = Init { license: License::Mit, ..begin() };
+    let plan = init(dir.path(), &wanted).expect("a plan");
+    apply(dir.path(), &plan).expect("applied");
+    let tree = tree(dir.path());
+    assert_eq!(tree["README.md"], "# Mine\n");
+    assert_eq!(tree["LICENSE"], "Mine.\n");
+    assert_eq!(tree[".gitignore"], "target/\n*.pdb\n/dist\n");
+    assert!(tree.contains_key("src/lib.rs"));
+    assert!(init(dir.path(), &wanted).expect("a plan").is_empty(), "twice is once");
 }
 
 fn conversion(spoke: &str) -> Hooks {
@@ -592,13 +612,48 @@ fn of_others(group: &str, version: &str, kind: &str) -> NewApi {
     }
 }
 
-/// What `kubewright import` makes, in a project that has it among its modules.
+/// What `kubewright import` makes, in a project.
 fn import(site: &Site) {
-    let source = include_str!("../../tests/it/import/imported/zoo.rs");
-    fs::create_dir(site.root().join("src/imported")).expect("a folder");
-    fs::write(site.root().join("src/imported/zoo.rs"), source).expect("written");
-    fs::write(site.root().join("src/imported.rs"), "pub mod zoo;\n").expect("written");
-    site.edit("src/lib.rs", "use kubewright", "pub mod imported;\n\nuse kubewright");
+    let source = include_str!("../../tests/it/import/imported/zoo.rs").to_owned();
+    let sources = [("src/imported/zoo.rs".into(), source)];
+    site.make(&adopt(&site.project(), &sources).expect("a plan"));
+}
+
+#[test]
+fn what_is_generated_is_declared_up_to_the_library() {
+    let site = Site::new();
+    let adopted = |path: &str| {
+        let plan = adopt(&site.project(), &[(path.into(), "pub struct Zoo;\n".to_owned())]);
+        let plan = plan.expect("a plan");
+        site.make(&plan);
+        plan.changes.iter().map(|it| it.path.display().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        adopted("src/kinds/of/zoo.rs"),
+        ["src/kinds/of/zoo.rs", "src/kinds/of.rs", "src/kinds.rs", "src/lib.rs"]
+    );
+    assert!(adopted("src/kinds/of/zoo.rs").is_empty(), "twice is once");
+    assert_eq!(adopted("src/kinds/of/boat.rs"), ["src/kinds/of/boat.rs", "src/kinds/of.rs"]);
+    assert_eq!(
+        site.tree()["src/kinds/of.rs"],
+        "//! Kinds that others define.\n\npub mod boat;\npub mod zoo;\n"
+    );
+    // As an author has it, who may have a file within the folder.
+    site.edit("src/lib.rs", "pub mod kinds;", "mod kinds;");
+    fs::create_dir(site.root().join("src/others")).expect("a folder");
+    fs::write(site.root().join("src/others/mod.rs"), "//! Mine.\n").expect("written");
+    assert_eq!(
+        adopted("src/others/zoo.rs"),
+        ["src/lib.rs", "src/others/mod.rs", "src/others/zoo.rs"]
+    );
+    assert_eq!(adopted("src/kinds/lion.rs"), ["src/kinds/lion.rs", "src/kinds.rs"]);
+    assert!(site.tree()["src/lib.rs"].contains("\nmod kinds;\n"));
+    // No module can be called so, and nothing can be within a program or a test.
+    assert_eq!(adopted("src/my-kinds/zoo.rs"), ["src/my-kinds/zoo.rs"]);
+    assert_eq!(adopted("tests/zoo.rs"), ["tests/zoo.rs"]);
+    site.edit("src/lib.rs", "//!", "fn {");
+    let error = adopt(&site.project(), &[("src/ape.rs".into(), String::new())]);
+    assert!(told(error).starts_with("src/lib.rs:1:4: is no Rust: "));
 }
 
 /// Each time the tree is as it was, byte for byte.

@@ -50,7 +50,7 @@ pub fn create_webhook(project: &Project, wanted: &Hooks) -> Result<Plan, Scaffol
             "{kind} of {whole} is no kind of this project, none of Kubernetes that is called \
              {}/{version}, and none that was imported into it: `kubewright create api --group \
              {group:?} --version {version} --kind {kind} --resource` first, or `kubewright import \
-             --crd FILE --output src/imported`, which `src/lib.rs` must have among its modules",
+             --crd FILE --output src/imported` if others define it",
             elsewhere::group_name(group)
         )));
     };

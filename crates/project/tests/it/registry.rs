@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use kubewright_project::image::registry::{self, Credentials, Options, PushError};
-use kubewright_project::image::{Contents, File, Image, Reference, surroundings};
+use kubewright_project::image::{Contents, File, Image, Index, Reference, surroundings};
 
 /// Names the program `registry` of github.com/distribution/distribution, version 3.
 const REGISTRY: &str = "KUBEWRIGHT_REGISTRY";
@@ -60,7 +60,8 @@ impl Registry {
     /// The body of an answer, with its status line and headers.
     fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).expect("it is there");
-        let accept = "application/vnd.oci.image.manifest.v1+json";
+        let accept =
+            "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json";
         write!(stream, "GET {path} HTTP/1.0\r\nAccept: {accept}\r\n\r\n").expect("sent");
         let mut text = String::new();
         stream.read_to_string(&mut text).expect("read");
@@ -83,13 +84,20 @@ fn program() -> Option<String> {
     program
 }
 
-fn image() -> Image {
-    Image::of(&Contents {
-        architecture: "amd64".to_owned(),
-        layers: vec![surroundings(), vec![File::new("pets", 0o555, vec![7; 3_000_000])]],
-        entrypoint: vec!["/pets".to_owned()],
-        labels: Vec::new(),
-    })
+fn image() -> Index {
+    images(&["amd64"])
+}
+
+fn images(architectures: &[&str]) -> Index {
+    let image = |architecture: &&str| {
+        Image::of(&Contents {
+            architecture: (*architecture).to_owned(),
+            layers: vec![surroundings(), vec![File::new("pets", 0o555, vec![7; 3_000_000])]],
+            entrypoint: vec!["/pets".to_owned()],
+            labels: Vec::new(),
+        })
+    };
+    Index::of(architectures.iter().map(image).collect()).expect("images")
 }
 
 fn push(
@@ -97,10 +105,19 @@ fn push(
     name: &str,
     credentials: Option<Credentials>,
 ) -> Result<registry::Pushed, PushError> {
+    push_all(&image(), registry, name, credentials)
+}
+
+fn push_all(
+    called: &Index,
+    registry: &Registry,
+    name: &str,
+    credentials: Option<Credentials>,
+) -> Result<registry::Pushed, PushError> {
     let to: Reference = format!("{}/{name}", registry.address).parse().expect("a name");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let options = Options { plain_http: false, credentials };
-    runtime.expect("a runtime").block_on(registry::push(&image(), &to, &options, |_| ()))
+    runtime.expect("a runtime").block_on(registry::push(called, &to, &options, |_| ()))
 }
 
 #[test]
@@ -115,6 +132,17 @@ fn an_image_is_sent_once_and_found_by_its_name() {
     assert_eq!(first.digest, second.digest);
     let answer = registry.get("/v2/team/pets/manifests/2");
     assert!(answer.contains(&format!("Docker-Content-Digest: {}", first.digest)), "{answer}");
+
+    // A registry refuses a list that speaks of what it does not have.
+    let both = images(&["amd64", "arm64"]);
+    let third = push_all(&both, &registry, "team/pets:3", None).expect("it is taken");
+    assert_eq!((third.blobs_sent, third.blobs_there), (1, 3), "a configuration is new");
+    for name in [both.root(), &both.images()[1].manifest].map(|it| it.digest.as_str()) {
+        let answer = registry.get(&format!("/v2/team/pets/manifests/{name}"));
+        assert!(answer.contains(&format!("Docker-Content-Digest: {name}")), "{answer}");
+    }
+    let answer = registry.get("/v2/team/pets/manifests/3");
+    assert!(answer.contains("\"architecture\":\"arm64\""), "{answer}");
 }
 
 #[test]
