@@ -13,6 +13,11 @@ mod table;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+/// What the command has, and what projects begin with: the bare server and the measured operators in
+/// Rust have it as well, so that it is no part of any difference between them.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[derive(Parser)]
 #[command(about, version)]
 struct Arguments {

@@ -24,6 +24,8 @@ pub(super) struct Program {
 /// What it holds when it has nothing more to do.
 pub(super) struct Settled {
     pub(super) resident: f64,
+    /// Without pages of programs and other files.
+    pub(super) own: f64,
     pub(super) peak: f64,
     pub(super) processor: Duration,
 }
@@ -70,8 +72,12 @@ impl Program {
             ensure!(self.start.elapsed() < PATIENCE, "it is still busy after {PATIENCE:?}");
         }
         let id = self.child.id();
-        let (resident, peak) = (machine::resident_bytes(id)?, machine::peak_bytes(id)?);
-        Ok(Settled { resident: resident as f64, peak: peak as f64, processor })
+        Ok(Settled {
+            resident: machine::resident_bytes(id)? as f64,
+            own: machine::own_bytes(id)? as f64,
+            peak: machine::peak_bytes(id)? as f64,
+            processor,
+        })
     }
 
     pub(super) fn processor_time(&self) -> Result<Duration> {

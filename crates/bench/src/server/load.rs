@@ -44,16 +44,21 @@ pub(crate) enum Until {
 
 pub(super) async fn prepare(site: &Site) -> Result<()> {
     let mut client = site.endpoint.connect().await?;
-    for name in ["bench", "apply", "status", "watch", "delete"] {
+    for name in ["bench", "apply", "status", "watch", "delete", "create"] {
         let body = format!(r#"{{"metadata":{{"name":"{name}"}}}}"#);
         client.send(request(Method::POST, "/api/v1/namespaces", JSON, body)).await?;
     }
     Ok(())
 }
 
-/// Creates [`OBJECTS`] objects of a kilobyte.
-pub(super) async fn creates(site: &Site) -> Result<Speed> {
-    fill(site, "bench", OBJECTS).await
+/// Creates the [`OBJECTS`] objects of a kilobyte that are there from then on.
+pub(super) async fn furnish(site: &Site) -> Result<()> {
+    fill(site, "bench", Until::Count(OBJECTS)).await.map(drop)
+}
+
+/// Creates objects of a kilobyte.
+pub(super) async fn creates(site: &Site, duration: Duration) -> Result<Speed> {
+    fill(site, "create", Until::Elapsed(duration)).await
 }
 
 /// Reads one object over and over.
@@ -147,7 +152,7 @@ pub(super) async fn watch(site: &Site) -> Result<Speed> {
     begun.wait().await;
     let start = Instant::now();
     let used = site.processor_time()?;
-    fill(site, "watch", EVENTS).await?;
+    fill(site, "watch", Until::Count(EVENTS)).await?;
     let (mut end, mut deliveries) = (start, 0);
     while let Some(watcher) = watchers.join_next().await {
         let (events, at) = watcher.context("a watcher does not panic")??;
@@ -167,7 +172,7 @@ pub(super) async fn watch(site: &Site) -> Result<Speed> {
 }
 
 pub(super) async fn delete_collection(site: &Site) -> Result<Duration> {
-    fill(site, "delete", DELETED).await?;
+    fill(site, "delete", Until::Count(DELETED)).await?;
     let mut client = site.endpoint.connect().await?;
     let start = Instant::now();
     let path = "/api/v1/namespaces/delete/configmaps";
@@ -175,12 +180,9 @@ pub(super) async fn delete_collection(site: &Site) -> Result<Duration> {
     Ok(start.elapsed())
 }
 
-async fn fill(site: &Site, namespace: &'static str, objects: usize) -> Result<Speed> {
+async fn fill(site: &Site, namespace: &'static str, until: Until) -> Result<Speed> {
     let path = format!("/api/v1/namespaces/{namespace}/configmaps");
-    spread(site, Until::Count(objects), move |number| {
-        request(Method::POST, &path, JSON, object(number))
-    })
-    .await
+    spread(site, until, move |number| request(Method::POST, &path, JSON, object(number))).await
 }
 
 /// Lets [`CLIENTS`] clients send numbered requests, each its next one when the last is answered.
