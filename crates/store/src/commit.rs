@@ -7,10 +7,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use crate::engine::{Batch, Engine, Head, Laid, Record};
+use crate::engine::{Batch, Engine, Head, Record};
 use crate::image::{Changed, Image, Snapshot};
 use crate::sorted::Position;
 use crate::write::{Action, Conflicts, Draft, Rejected, Written};
@@ -18,8 +17,6 @@ use crate::{Durability, Key, Rev, Revision, Unavailable};
 
 pub(crate) use group::GroupWriter;
 pub(crate) use transaction::{Job, Reply, Transaction};
-
-use transaction::Own;
 
 /// How many numbers one write of the ceiling allows.
 const CEILING_STEP: i64 = 1 << 16;
@@ -62,8 +59,6 @@ struct Pending<I> {
 /// What a key holds after the change `as_of`.
 struct Held<I> {
     rev: Option<Arc<Rev<I>>>,
-    /// Of `rev`.
-    record: Bytes,
     as_of: Revision,
 }
 
@@ -166,38 +161,37 @@ impl<I: Send + Sync + 'static, E: Engine> Committer<I, E> {
         }
         self.last = self.last.next();
         let revision = self.last;
-        let (current, record, durability) = match action {
+        let (current, durability) = match action {
             Action::Put { value, extracted, ttl, durability } => {
                 let created = found.as_ref().map_or(revision, |found| found.created);
                 let deadline = ttl.map(|ttl| now.saturating_add(ttl));
                 let head = Head { revision, created, deadline };
-                let Laid { value, record } = E::lay_out(head, value);
                 let rev = Rev::new(key.clone(), head, value, extracted);
-                (Some(Arc::new(rev)), record, durability)
+                (Some(Arc::new(rev)), durability)
             }
-            Action::Delete { durability } => (None, Bytes::new(), durability),
+            Action::Delete { durability } => (None, durability),
         };
         pending.sync |= durability == Durability::Synced;
-        pending.change(key, revision, current.clone(), record, near);
+        pending.change(key, revision, current.clone(), near);
         pending.answers.push((answer, Ok(Written { revision, current, previous: found })));
     }
 
     fn transact(&mut self, job: Job<I>, visible: &Snapshot<I>, pending: &mut Pending<I>) {
         let revision = self.last.next();
-        let mut transaction = Transaction::new(visible, &pending.by_key, revision, E::lay_out);
+        let mut transaction = Transaction::new(visible, &pending.by_key, revision);
         let reply = job(&mut transaction);
         let (changes, sync) = transaction.into_changes();
         if !changes.is_empty() {
             self.last = revision;
         }
-        for (key, Own { rev, record }) in changes {
-            pending.change(key, revision, rev, record, None);
+        for (key, rev) in changes {
+            pending.change(key, revision, rev, None);
         }
         pending.sync |= sync;
         pending.replies.push((reply, self.last));
     }
 
-    fn batch(&mut self, pending: &Pending<I>) -> Batch {
+    fn batch<'a>(&mut self, pending: &'a Pending<I>) -> Batch<'a> {
         let mut sync = pending.sync;
         if self.last > self.ceiling {
             self.ceiling = Revision::new(self.last.get() + CEILING_STEP);
@@ -207,10 +201,7 @@ impl<I: Send + Sync + 'static, E: Engine> Committer<I, E> {
         let records = pending
             .by_key
             .iter()
-            .map(|(key, held)| match held.rev {
-                Some(_) => Record::Put { key: key.clone(), record: held.record.clone() },
-                None => Record::Delete { key: key.clone() },
-            })
+            .map(|(key, held)| Record { key, held: held.rev.as_ref().map(|rev| rev.stored()) })
             .collect();
         Batch { records, revision: self.last, ceiling: self.ceiling, sync }
     }
@@ -232,10 +223,9 @@ impl<I> Pending<I> {
         key: Key,
         revision: Revision,
         current: Option<Arc<Rev<I>>>,
-        record: Bytes,
         near: Option<Position>,
     ) {
-        let held = Held { rev: current.clone(), record, as_of: revision };
+        let held = Held { rev: current.clone(), as_of: revision };
         self.by_key.insert(key.clone(), held);
         self.changes.push(Changed { key, revision, current, near });
     }

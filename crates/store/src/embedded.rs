@@ -1,36 +1,51 @@
 //! The durable store: the image in memory, the latest state on disk.
 //!
-//! The disk is fjall's, a log-structured merge tree whose journal is the write-ahead log, tuned
-//! down because nothing is ever read back but at the start. What is ours is the layout of
-//! records (`layout`), proof against a damaged journal (`journal`) and the order in which
-//! things become durable.
+//! Nothing is read back but at the start, so the disk is as simple as can be: a log of batches, and
+//! at times a base, which is everything written anew, in place of the logs before it. `layout` has
+//! names and records, `frame` a batch; `log` is where batches go, `base` makes logs superfluous, and
+//! `recovery` tells what they came to. `docs/store-layout.md` says it in full.
 
-mod journal;
+mod background;
+mod base;
+mod frame;
 mod layout;
+mod log;
+mod recovery;
 
 use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
-use tempfile::TempDir;
 
 use crate::commit::GroupWriter;
-use crate::engine::{Batch, Engine, EngineError, Head, Laid, Record};
+use crate::engine::{Batch, Engine, EngineError, Head, Latest, Record};
 use crate::history::Floor;
 use crate::image::{Image, Stored};
-use crate::{Config, Revision, Store};
+use crate::{Config, Key, Revision, Store, dump};
+
+use self::background::Background;
+use self::layout::Place;
+use self::log::Log;
+use self::recovery::{End, FIRST};
 
 pub use layout::LAYOUT;
-pub(crate) use layout::{Marker, decode, encode};
+pub(crate) use layout::{Marker, RECORD_HEAD, encode_head, read_record};
 
-/// Small, because the same bytes are already in the image.
-const MEMTABLE_BYTES: u64 = 8 << 20;
-/// The least that fjall takes; what is in the journal must be read again after a crash.
-const JOURNAL_BYTES: u64 = 64 << 20;
-/// Only compactions read.
-const CACHE_BYTES: u64 = 1 << 20;
+/// How long files are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    /// The first log, made in advance.
+    first: u64,
+    /// The longest log that is made in advance.
+    log: u64,
+    /// So much in logs before a new base is made, if the base is not longer: what was read at each
+    /// start, and written anew, is then never much more than there is.
+    logs: u64,
+}
+
+const SIZES: Sizes = Sizes { first: 256 << 10, log: 16 << 20, logs: 16 << 20 };
 
 /// Why a directory cannot be opened as a store.
 #[derive(Debug, thiserror::Error)]
@@ -41,8 +56,12 @@ pub enum OpenError {
     /// Choose another directory.
     #[error("open {}, which holds something but not a store", dir.display())]
     NotAStore { dir: PathBuf },
-    /// Use the version that wrote it.
-    #[error("open {}, whose layout is {found} where this version reads {LAYOUT}", dir.display())]
+    /// Use the version that wrote it, or restore a backup that it made.
+    #[error(
+        "open {}, whose layout is {found} where this version reads {LAYOUT}; a backup made by the \
+         version that wrote it can be restored",
+        dir.display()
+    )]
     Layout { dir: PathBuf, found: u32 },
     /// Restore a backup. Nothing was changed.
     #[error("open {}, which is damaged: {what}", path.display())]
@@ -77,7 +96,7 @@ pub(crate) fn open<I: Send + Sync + 'static>(
     dir: &Path,
     config: Config<I>,
 ) -> Result<(Arc<Image<I>>, GroupWriter<I>), OpenError> {
-    let (disk, loaded) = Disk::open(dir, MEMTABLE_BYTES)?;
+    let (disk, loaded) = Disk::open(dir, SIZES)?;
     start(disk, loaded, config).map_err(|error| io_error(dir, error))
 }
 
@@ -88,7 +107,7 @@ pub fn check(dir: &Path) -> Result<Report, OpenError> {
     if !layout::exists(dir)? {
         return Err(OpenError::NotAStore { dir: dir.into() });
     }
-    let (_, Loaded { stored, marker }) = Disk::open(dir, MEMTABLE_BYTES)?;
+    let (_, Loaded { stored, marker }) = Disk::open(dir, SIZES)?;
     let bytes = stored.iter().map(|stored| stored.value.len() as u64).sum();
     Ok(Report { keys: stored.len(), bytes, revision: marker.revision })
 }
@@ -99,7 +118,7 @@ pub fn last_used(dir: &Path) -> Result<Option<Revision>, OpenError> {
     if !layout::exists(dir)? {
         return Ok(None);
     }
-    Disk::open(dir, MEMTABLE_BYTES).map(|(_, loaded)| Some(loaded.marker.ceiling))
+    Disk::open(dir, SIZES).map(|(_, loaded)| Some(loaded.marker.ceiling))
 }
 
 /// Makes an empty store in `dir`, where there is none, whose revisions begin above `used`.
@@ -108,31 +127,45 @@ pub fn begin_after(dir: &Path, used: Revision) -> Result<(), OpenError> {
 }
 
 /// The engine by itself, for measuring what the store adds to it.
-pub struct Bare(Disk);
+pub struct Bare {
+    disk: Disk,
+    last: Revision,
+}
 
 impl Bare {
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
-        Disk::open(dir, MEMTABLE_BYTES).map(|(disk, _)| Self(disk))
+        let (disk, loaded) = Disk::open(dir, SIZES)?;
+        Ok(Self { disk, last: loaded.marker.ceiling })
     }
 
     /// Writes and syncs one batch.
     pub fn write<'a>(
         &mut self,
-        batch: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+        batch: impl IntoIterator<Item = (&'a Key, &'a Bytes)>,
     ) -> Result<(), Arc<dyn std::error::Error + Send + Sync>> {
-        let mut fjall = self.0.database.batch().durability(Some(PersistMode::SyncData));
+        let mut records = Vec::new();
         for (key, value) in batch {
-            fjall.insert(&self.0.keyspace, layout::object_key(key), value);
+            self.last = self.last.next();
+            let head = Head { revision: self.last, created: self.last, deadline: None };
+            records.push(Record { key, held: Some((head, value)) });
         }
-        fjall.commit().map_err(|error| Arc::new(error) as _)
+        self.disk.commit(Batch { records, revision: self.last, ceiling: self.last, sync: true })
     }
 }
 
 /// An open directory.
 pub(crate) struct Disk {
     // In the order in which they must be dropped: the lock goes last.
-    keyspace: Keyspace,
-    database: Database,
+    base: Option<Background<u64>>,
+    log: Log,
+    data: PathBuf,
+    sizes: Sizes,
+    latest: Option<Arc<dyn Latest>>,
+    base_bytes: u64,
+    /// In logs that a new base would stand for, but for the one that is written to.
+    log_bytes: u64,
+    /// A batch as it is written.
+    buffer: Vec<u8>,
     synced: Revision,
     last: Marker,
     _lock: File,
@@ -144,81 +177,105 @@ pub(crate) struct Loaded {
 }
 
 impl Disk {
-    pub(crate) fn open(dir: &Path, memtable_bytes: u64) -> Result<(Self, Loaded), OpenError> {
+    pub(crate) fn open(dir: &Path, sizes: Sizes) -> Result<(Self, Loaded), OpenError> {
         let lock = layout::lock(dir)?;
         if !layout::exists(dir)? {
-            create(dir, &[], Marker::new(Revision::FIRST), memtable_bytes)?;
+            create(dir, &[], Marker::new(Revision::FIRST), sizes)?;
         }
         let data = layout::data(dir);
-        let synced = journal::repair(&data)?;
-        let (database, keyspace) = open_fjall(&data, memtable_bytes)?;
-        let loaded = load(&data, &keyspace)?;
+        let (loaded, end) = recovery::recover(&data)?;
+        let End { log, position, base_bytes, log_bytes } = end;
+        let log = Log::open(&data, log, position, sizes).map_err(|error| io_error(&data, error))?;
         let last = loaded.marker;
-        if synced.is_some_and(|synced| synced > last.revision) {
-            let what = format!("it ends at revision {}, but later ones were synced", last.revision);
-            return Err(OpenError::Damaged { path: data, what });
-        }
-        let disk = Self { keyspace, database, synced: last.synced, last, _lock: lock };
+        let disk = Self {
+            base: None,
+            log,
+            data,
+            sizes,
+            latest: None,
+            base_bytes,
+            log_bytes,
+            buffer: Vec::new(),
+            synced: last.synced,
+            last,
+            _lock: lock,
+        };
         Ok((disk, loaded))
     }
 
-    fn write(
-        &mut self,
-        records: Vec<Record>,
-        marker: Marker,
-        mode: PersistMode,
-    ) -> Result<(), EngineError> {
-        let mut fjall = self.database.batch().durability(Some(mode));
-        for record in records {
-            match record {
-                Record::Put { key, record } => {
-                    fjall.insert(&self.keyspace, layout::object_key(key.as_str()), record);
-                }
-                Record::Delete { key } => {
-                    fjall.remove(&self.keyspace, layout::object_key(key.as_str()));
+    fn write(&mut self, records: &[Record<'_>], marker: Marker, sync: bool) -> io::Result<()> {
+        frame::encode(&mut self.buffer, marker, records)?;
+        let before = self.log.bytes();
+        let turned = self.log.turn(self.buffer.len())?;
+        self.log.write(&self.buffer)?;
+        // A base may only take the place of the logs before if there is something after it.
+        if sync || turned {
+            self.log.sync()?;
+            self.synced = marker.revision;
+        }
+        self.last = marker;
+        if turned {
+            self.log_bytes += before;
+        }
+        self.log.look_ahead();
+        self.renew();
+        Ok(())
+    }
+
+    /// Makes a new base if logs have become long enough, and takes note when it is made.
+    fn renew(&mut self) {
+        match self.base.as_mut().map(Background::done) {
+            Some(Some(made)) => {
+                self.base = None;
+                match made {
+                    Ok(bytes) => self.base_bytes = bytes,
+                    Err(error) => tracing::warn!(%error, "logs could not be made shorter"),
                 }
             }
+            Some(None) => return,
+            None => {}
         }
-        fjall.insert(&self.keyspace, layout::MARKER_KEY, marker.encode());
-        fjall.commit().map_err(|error| Arc::new(error) as EngineError)?;
-        self.last = marker;
-        Ok(())
+        let Some(latest) = self.latest.clone() else { return };
+        if self.log_bytes < self.base_bytes.max(self.sizes.logs) {
+            return;
+        }
+        self.log_bytes = 0;
+        let (data, number) = (self.data.clone(), self.log.number());
+        let started = Background::start(move |leave| base::begin(&data, number, &*latest, leave));
+        self.base =
+            started.inspect_err(|error| tracing::warn!(%error, "logs cannot be made shorter")).ok();
     }
 }
 
 impl Engine for Disk {
-    fn commit(&mut self, batch: Batch) -> Result<(), EngineError> {
+    fn commit(&mut self, batch: Batch<'_>) -> Result<(), EngineError> {
         let Batch { records, revision, ceiling, sync } = batch;
         let marker = Marker { revision, ceiling, synced: self.synced };
         // Without a sync the bytes still leave this process: only loss of power loses them.
-        let mode = if sync { PersistMode::SyncData } else { PersistMode::Buffer };
-        self.write(records, marker, mode)?;
-        if sync {
-            self.synced = revision;
-        }
-        Ok(())
-    }
-
-    /// fjall has the record in memory until it is in a table, and the image has the value as long as
-    /// it is current: together they hold it once.
-    fn lay_out(head: Head, value: Bytes) -> Laid {
-        let record = Bytes::from(encode(head, &value));
-        Laid { value: record.slice(layout::RECORD_HEAD..), record }
+        self.write(&records, marker, sync).map_err(|error| Arc::new(error) as EngineError)
     }
 
     fn close(&mut self, revision: Revision) -> Result<(), EngineError> {
-        if self.last.revision != self.last.ceiling || self.last.synced != revision {
-            self.database.persist(PersistMode::SyncAll).map_err(|e| Arc::new(e) as EngineError)?;
-            let marker = Marker { revision, ceiling: revision, synced: revision };
-            self.write(Vec::new(), marker, PersistMode::SyncAll)?;
+        if self.last.revision == self.last.ceiling && self.last.synced == revision {
+            return Ok(());
         }
-        Ok(())
+        let mut close = || {
+            self.log.sync()?;
+            self.write(&[], Marker::new(revision), true)?;
+            self.base = None;
+            self.log.close()
+        };
+        close().map_err(|error| Arc::new(error) as EngineError)
+    }
+
+    fn attach(&mut self, latest: Arc<dyn Latest>) {
+        self.latest = Some(latest);
     }
 }
 
 /// Begins to serve what an engine loaded.
 fn start<I: Send + Sync + 'static>(
-    engine: impl Engine,
+    mut engine: impl Engine,
     loaded: Loaded,
     config: Config<I>,
 ) -> std::io::Result<(Arc<Image<I>>, GroupWriter<I>)> {
@@ -226,6 +283,7 @@ fn start<I: Send + Sync + 'static>(
     let revision = loaded.marker.ceiling;
     let floor = Floor { oldest: revision, same: Some(loaded.marker.revision) };
     let image = Image::new(config, loaded.stored, revision, floor);
+    engine.attach(Arc::clone(&image) as _);
     let writer = GroupWriter::start(Arc::clone(&image), engine, revision)?;
     Ok((image, writer))
 }
@@ -236,104 +294,28 @@ pub(crate) fn build(dir: &Path, stored: &[Stored], marker: Marker) -> Result<boo
     if layout::exists(dir)? {
         return Ok(false);
     }
-    create(dir, stored, marker, MEMTABLE_BYTES).map(|()| true)
+    create(dir, stored, marker, SIZES).map(|()| true)
 }
 
 /// Makes a store of `stored` in `dir`, which is locked and holds none.
 ///
 /// The header appears last, so that a crash on the way leaves something that is recognised as
 /// unfinished.
-fn create(
-    dir: &Path,
-    stored: &[Stored],
-    marker: Marker,
-    memtable_bytes: u64,
-) -> Result<(), OpenError> {
+fn create(dir: &Path, stored: &[Stored], marker: Marker, sizes: Sizes) -> Result<(), OpenError> {
     let data = layout::vacate(dir)?;
-    match memory().filter(|_| stored.is_empty()) {
-        Some(memory) => {
-            let draft = memory.path().join("store");
-            fill(&draft, stored, marker, memtable_bytes)?;
-            layout::copy(&draft, &data).map_err(|error| io_error(dir, error))?;
+    let fill = || {
+        if !stored.is_empty() {
+            let file = dump::create_private(&Place::Base(FIRST).path(&data))?;
+            let records = stored.iter().map(Stored::record);
+            dump::write_records(BufWriter::new(file), marker.revision, stored.len(), records)?;
         }
-        None => fill(&data, stored, marker, memtable_bytes)?,
-    }
+        let mut log = Vec::new();
+        frame::encode(&mut log, marker, &[])?;
+        log.resize(log.len().max(usize::try_from(sizes.first).unwrap_or(0)), 0);
+        dump::create_private(&Place::Log(FIRST).path(&data))?.write_all(&log)
+    };
+    fill().map_err(|error| io_error(dir, error))?;
     layout::finish(dir)
-}
-
-/// A directory that no disk is behind. fjall makes an empty database in some forty syncs, one
-/// after another, which is most of what a first start would take.
-fn memory() -> Option<TempDir> {
-    tempfile::Builder::new().prefix("kubewright-store").tempdir_in("/dev/shm").ok()
-}
-
-/// Makes a database in `data`, which need not be there. fjall remembers how large its memtables are
-/// from here on, whatever it is told when it is opened.
-fn fill(
-    data: &Path,
-    stored: &[Stored],
-    marker: Marker,
-    memtable_bytes: u64,
-) -> Result<(), OpenError> {
-    /// Keeps one batch from holding everything in memory twice.
-    const BATCH: usize = 1024;
-
-    let (database, keyspace) = open_fjall(data, memtable_bytes)?;
-    let failed = |error: fjall::Error| io_error(data, error);
-    for stored in stored.chunks(BATCH) {
-        let mut batch = database.batch().durability(None);
-        for Stored { key, revision, created, deadline, value } in stored {
-            let head = Head { revision: *revision, created: *created, deadline: *deadline };
-            batch.insert(&keyspace, layout::object_key(key.as_str()), encode(head, value));
-        }
-        batch.commit().map_err(failed)?;
-    }
-    let mut batch = database.batch().durability(Some(PersistMode::SyncAll));
-    batch.insert(&keyspace, layout::MARKER_KEY, marker.encode());
-    batch.commit().map_err(failed)
-}
-
-fn open_fjall(data: &Path, memtable_bytes: u64) -> Result<(Database, Keyspace), OpenError> {
-    let failed = |error| fjall_error(data, error);
-    let database = Database::builder(data)
-        .cache_size(CACHE_BYTES)
-        .max_journaling_size(JOURNAL_BYTES)
-        .worker_threads(1)
-        .open()
-        .map_err(failed)?;
-    let options = || KeyspaceCreateOptions::default().max_memtable_size(memtable_bytes);
-    let keyspace = database.keyspace("store", options).map_err(failed)?;
-    Ok((database, keyspace))
-}
-
-fn load(data: &Path, keyspace: &Keyspace) -> Result<Loaded, OpenError> {
-    let damaged = |what: &str| OpenError::Damaged { path: data.into(), what: what.into() };
-    let mut stored = Vec::new();
-    let mut marker = None;
-    for guard in keyspace.iter() {
-        let (key, value) = guard.into_inner().map_err(|error| fjall_error(data, error))?;
-        if *key == *layout::MARKER_KEY {
-            marker = Marker::decode(&value);
-        } else {
-            let record = layout::object_name(&key).and_then(|key| decode(key, &value));
-            stored.push(record.ok_or_else(|| damaged("a record cannot be read"))?);
-        }
-    }
-    let marker = marker.ok_or_else(|| damaged("no record says which revision it is at"))?;
-    if let Some(stored) = stored.iter().find(|stored| stored.revision > marker.revision) {
-        let what = format!("{} is younger than the store", stored.key);
-        return Err(damaged(&what));
-    }
-    Ok(Loaded { stored, marker })
-}
-
-fn fjall_error(data: &Path, error: fjall::Error) -> OpenError {
-    match error {
-        fjall::Error::Locked => OpenError::Locked { dir: data.into() },
-        fjall::Error::Io(error) => io_error(data, error),
-        // Everything else is about what the files contain.
-        error => OpenError::Damaged { path: data.into(), what: error.to_string() },
-    }
 }
 
 fn io_error(dir: &Path, source: impl std::error::Error + Send + Sync + 'static) -> OpenError {

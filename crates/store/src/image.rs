@@ -7,6 +7,7 @@
 //! waits for that of the snapshot.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Duration;
@@ -14,11 +15,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::watch;
 
-use crate::engine::Head;
+use crate::engine::{Head, Latest, Record};
 use crate::expiry::Deadlines;
 use crate::history::{Floor, Resource};
 use crate::sorted::{Position, Slice, Sorted};
-use crate::{At, Config, Event, Key, Query, RangeError, Rev, Revision, Unavailable, WatchError};
+use crate::{
+    At, Config, Event, Key, Query, RangeError, Rev, Revision, Unavailable, WatchError, dump,
+};
 
 /// The state at one revision. Holding one is cheap and delays nobody.
 pub struct Snapshot<I> {
@@ -86,6 +89,14 @@ struct Resources<I> {
 struct Progress {
     revision: Revision,
     halted: Option<Unavailable>,
+}
+
+impl Stored {
+    pub(crate) fn record(&self) -> Record<'_> {
+        let Stored { key, revision, created, deadline, value } = self;
+        let head = Head { revision: *revision, created: *created, deadline: *deadline };
+        Record { key, held: Some((head, value)) }
+    }
 }
 
 impl<I> Snapshot<I> {
@@ -449,6 +460,12 @@ impl<I: Send + Sync + 'static> Image<I> {
     fn all_resources(&self) -> Vec<Arc<Resource<I>>> {
         let resources = self.resources.read().unwrap_or_else(PoisonError::into_inner);
         resources.by_name.values().cloned().collect()
+    }
+}
+
+impl<I: Send + Sync + 'static> Latest for Image<I> {
+    fn dump(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        dump::write(out, &self.snapshot())
     }
 }
 

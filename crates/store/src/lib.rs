@@ -53,6 +53,7 @@ mod commit;
 mod config;
 #[cfg(test)]
 mod contract;
+mod dump;
 pub mod embedded;
 mod engine;
 mod error;

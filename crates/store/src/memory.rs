@@ -3,13 +3,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use crate::commit::{Answer, Committer, Request};
-use crate::engine::{Batch, Engine, EngineError, Head, Laid};
+use crate::engine::{Batch, Engine, EngineError};
 use crate::history::Floor;
 use crate::image::Image;
 use crate::write::{Conflicts, Draft, Rejected, Writer};
@@ -62,12 +61,8 @@ impl<I: Send + Sync + 'static> Writer<I> for InPlace<I> {
 }
 
 impl Engine for Nowhere {
-    fn commit(&mut self, _: Batch) -> Result<(), EngineError> {
+    fn commit(&mut self, _: Batch<'_>) -> Result<(), EngineError> {
         Ok(())
-    }
-
-    fn lay_out(_: Head, value: Bytes) -> Laid {
-        Laid { value, record: Bytes::new() }
     }
 
     fn close(&mut self, _: Revision) -> Result<(), EngineError> {

@@ -88,7 +88,12 @@ impl<I> Rev<I> {
         Self::new(self.key.clone(), self.head(), value, extracted)
     }
 
-    pub(crate) fn head(&self) -> Head {
+    /// What a storage keeps of it besides its key.
+    pub(crate) fn stored(&self) -> (Head, &Bytes) {
+        (self.head(), &self.value)
+    }
+
+    fn head(&self) -> Head {
         Head { revision: self.revision, created: self.created, deadline: self.deadline }
     }
 

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use kubewright_store::embedded::Bare;
 use kubewright_store::etcd::Client;
 use kubewright_store::etcd::wire::{Compare, PutRequest, RangeRequest, TxnRequest};
-use kubewright_store::{Expect, Put, Store};
+use kubewright_store::{Expect, Key, Put, Store};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -112,7 +112,7 @@ pub(crate) struct BareEngine {
 }
 
 struct Queued {
-    key: String,
+    key: Key,
     value: Bytes,
     done: oneshot::Sender<()>,
 }
@@ -127,7 +127,7 @@ impl BareEngine {
             let mut batch = Vec::new();
             while queued.blocking_recv_many(&mut batch, 1024) > 0 {
                 engine
-                    .write(batch.iter().map(|queued| (queued.key.as_str(), &queued.value[..])))
+                    .write(batch.iter().map(|queued| (&queued.key, &queued.value)))
                     .map_err(|error| anyhow!(error))?;
                 for Queued { done, .. } in batch.drain(..) {
                     // A writer that went away needs no answer.
@@ -143,7 +143,10 @@ impl BareEngine {
 impl Writer for BareEngine {
     async fn create(&self, key: String, value: Bytes) -> Result<()> {
         let (done, answer) = oneshot::channel();
-        self.queue.send(Queued { key, value, done }).await.context("reach the engine")?;
+        self.queue
+            .send(Queued { key: key.into(), value, done })
+            .await
+            .context("reach the engine")?;
         answer.await.context("write to the engine")
     }
 }

@@ -5,12 +5,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::FutureExt;
 use tokio::task::JoinSet;
 
 use super::{CEILING_STEP, GroupWriter};
-use crate::engine::{Batch, Engine, EngineError, Head, Laid};
+use crate::engine::{Batch, Engine, EngineError};
 use crate::history::Floor;
 use crate::image::Image;
 use crate::{
@@ -260,16 +259,12 @@ struct Held {
 }
 
 impl Engine for Held {
-    fn commit(&mut self, batch: Batch) -> Result<(), EngineError> {
+    fn commit(&mut self, batch: Batch<'_>) -> Result<(), EngineError> {
         let Batch { records, ceiling, sync, .. } = batch;
         let _ = self.batches.send(Seen { records: records.len(), sync, ceiling });
         let outcome = self.outcomes.recv().unwrap_or(Err("the test is over"));
         assert_ne!(outcome, Err(PANIC));
         outcome.map_err(|error| Arc::from(Box::<dyn std::error::Error + Send + Sync>::from(error)))
-    }
-
-    fn lay_out(_: Head, value: Bytes) -> Laid {
-        Laid { value, record: Bytes::new() }
     }
 
     fn close(&mut self, _: Revision) -> Result<(), EngineError> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::Held;
-use crate::engine::{Head, Laid};
+use crate::engine::Head;
 use crate::image::Snapshot;
 use crate::{Key, Rev, Revision, Unavailable};
 
@@ -19,16 +19,8 @@ pub(crate) type Job<I> = Box<dyn FnOnce(&mut Transaction<'_, I>) -> Reply + Send
 /// Called when what the job saw and did is visible, with the revision it is visible at.
 pub(crate) type Reply = Box<dyn FnOnce(Result<Revision, Unavailable>) + Send>;
 
-/// What keys become.
-type Changes<I> = BTreeMap<Key, Own<I>>;
-
-/// What a key becomes.
-pub(super) struct Own<I> {
-    /// None if it goes.
-    pub(super) rev: Option<Arc<Rev<I>>>,
-    /// Of `rev`.
-    pub(super) record: Bytes,
-}
+/// What keys become; none where they go.
+type Changes<I> = BTreeMap<Key, Option<Arc<Rev<I>>>>;
 
 /// All keys as a job sees them, its own changes included.
 pub(crate) struct Transaction<'a, I> {
@@ -37,8 +29,6 @@ pub(crate) struct Transaction<'a, I> {
     own: Changes<I>,
     /// What changes get.
     revision: Revision,
-    /// As [`Engine::lay_out`](crate::engine::Engine::lay_out) does.
-    lay_out: fn(Head, Bytes) -> Laid,
     sync: bool,
 }
 
@@ -47,9 +37,8 @@ impl<'a, I> Transaction<'a, I> {
         visible: &'a Snapshot<I>,
         pending: &'a HashMap<Key, Held<I>>,
         revision: Revision,
-        lay_out: fn(Head, Bytes) -> Laid,
     ) -> Self {
-        Self { visible, pending, own: BTreeMap::new(), revision, lay_out, sync: false }
+        Self { visible, pending, own: BTreeMap::new(), revision, sync: false }
     }
 
     pub(super) fn into_changes(self) -> (Changes<I>, bool) {
@@ -58,7 +47,7 @@ impl<'a, I> Transaction<'a, I> {
 
     pub(crate) fn get(&self, key: &str) -> Option<&Arc<Rev<I>>> {
         match self.own.get(key) {
-            Some(own) => own.rev.as_ref(),
+            Some(own) => own.as_ref(),
             None => self.before(key),
         }
     }
@@ -94,18 +83,17 @@ impl<'a, I> Transaction<'a, I> {
     pub(crate) fn put(&mut self, key: &Key, value: Bytes, extracted: I) {
         let created = self.get(key.as_str()).map_or(self.revision, |rev| rev.created);
         let head = Head { revision: self.revision, created, deadline: None };
-        let Laid { value, record } = (self.lay_out)(head, value);
-        let rev = Some(Arc::new(Rev::new(key.clone(), head, value, extracted)));
-        self.own.insert(key.clone(), Own { rev, record });
+        let rev = Rev::new(key.clone(), head, value, extracted);
+        self.own.insert(key.clone(), Some(Arc::new(rev)));
     }
 
     pub(crate) fn delete(&mut self, key: &Key) {
-        self.own.insert(key.clone(), Own { rev: None, record: Bytes::new() });
+        self.own.insert(key.clone(), None);
     }
 
     /// What this transaction has made of keys so far.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (&Key, Option<&Arc<Rev<I>>>)> {
-        self.own.iter().map(|(key, own)| (key, own.rev.as_ref()))
+        self.own.iter().map(|(key, own)| (key, own.as_ref()))
     }
 
     /// Changes nothing after all.

@@ -16,6 +16,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use super::layout::{self, Place};
+use super::recovery::FIRST;
 use power::{Loss, Outage, Shim};
 use witness::{Random, Witness};
 
@@ -38,24 +40,7 @@ fn acknowledged_writes_survive_loss_of_power() {
                 .unwrap_or_else(|lie| panic!("store {store}, crash {crash}, {outage:?}: {lie}"));
         }
         assert!(site.witness.acknowledged() > 0, "no child ever got to write");
-    }
-}
-
-/// fjall seals a journal of 64 MB, begins another, and deletes it when its tables are durable. It
-/// takes a while to get there, so this is done only if crashes are asked for.
-#[test]
-fn acknowledged_writes_survive_the_end_of_their_journal() {
-    const CRASHES_PER_STORE: u32 = 10;
-    let Some(crashes) = crashes_asked_for() else { return };
-    for (store, mut random) in numbered(crashes.div_ceil(10 * CRASHES_PER_STORE)) {
-        let mut site = Site::new();
-        for crash in 0..CRASHES_PER_STORE {
-            let outage = Outage { kill_at: Some(1 + random.below(4000)), ..Outage::default() };
-            let loss = if random.below(2) == 0 { Loss::Everything } else { Loss::Some };
-            site.crash(&outage, &[(child::LARGE, "1")], loss, &mut random)
-                .unwrap_or_else(|lie| panic!("store {store}, crash {crash}, {outage:?}: {lie}"));
-        }
-        assert!(!site.dir.join("data/0.jnl").exists(), "the first journal lasted");
+        assert!(!Place::Log(FIRST).path(&layout::data(&site.dir)).exists(), "its first log lasted");
     }
 }
 

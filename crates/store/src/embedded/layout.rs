@@ -1,8 +1,7 @@
 //! What the files of a store mean. `docs/store-layout.md` says it in full.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Read as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -16,25 +15,20 @@ use crate::image::Stored;
 use crate::{Key, Revision};
 
 /// The version of the layout that this crate reads and writes.
-pub const LAYOUT: u32 = 1;
+pub const LAYOUT: u32 = 2;
 
-/// Sorts before every object.
-pub(crate) const MARKER_KEY: &[u8] = b"!";
-/// Found again in a damaged journal.
+/// Found again in a damaged log.
 pub(crate) const MARKER_MAGIC: [u8; 8] = *b"\xffkwmark1";
 pub(crate) const MARKER_BYTES: usize = 40;
 
-const OBJECT: u8 = b'k';
 const HEADER: &str = "header";
 const HEADER_TEXT: &str = "kubewright store, layout ";
 const LOCK: &str = "lock";
 const DATA: &str = "data";
 const NEW_HEADER: &str = "header.new";
 pub(crate) const RECORD_HEAD: usize = 24;
-/// Whatever the file system's own are.
-const BLOCK_BYTES: u64 = 512;
 
-/// Written with every batch, so that the journal itself says what must not be missing.
+/// Written with every batch, so that a log itself says what must not be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marker {
     /// The youngest change of the batch.
@@ -75,44 +69,77 @@ impl Marker {
     }
 }
 
-pub(crate) fn object_key(key: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(1 + key.len());
-    bytes.push(OBJECT);
-    bytes.extend_from_slice(key.as_bytes());
-    bytes
-}
-
-pub(crate) fn encode(head: Head, value: &[u8]) -> Vec<u8> {
+pub(crate) fn encode_head(head: Head) -> [u8; RECORD_HEAD] {
     let Head { revision, created, deadline } = head;
     let deadline = deadline.map_or(0, |deadline| {
         // Zero says "none", and nobody sets a deadline in 1970.
         u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX).max(1)
     });
-    let mut bytes = Vec::with_capacity(RECORD_HEAD + value.len());
-    bytes.extend_from_slice(&revision.get().to_be_bytes());
-    bytes.extend_from_slice(&created.get().to_be_bytes());
-    bytes.extend_from_slice(&deadline.to_be_bytes());
-    bytes.extend_from_slice(value);
+    let mut bytes = [0; RECORD_HEAD];
+    bytes[..8].copy_from_slice(&revision.get().to_be_bytes());
+    bytes[8..16].copy_from_slice(&created.get().to_be_bytes());
+    bytes[16..].copy_from_slice(&deadline.to_be_bytes());
     bytes
 }
 
-/// The key that [`object_key`] made these bytes of.
-pub(crate) fn object_name(bytes: &[u8]) -> Option<&[u8]> {
-    bytes.strip_prefix(&[OBJECT])
-}
-
-pub(crate) fn decode(key: &[u8], record: &[u8]) -> Option<Stored> {
-    let key = str::from_utf8(key).ok()?;
-    let (head, value) = record.split_first_chunk::<RECORD_HEAD>()?;
+/// A head and the value behind it; none if `record` is too short for one.
+pub(crate) fn read_record(key: Key, record: Bytes) -> Option<Stored> {
+    let (head, _) = record.split_first_chunk::<RECORD_HEAD>()?;
     let number = |at: usize| head[at..at + 8].try_into().map(u64::from_be_bytes).ok();
     let revision = |at: usize| Some(Revision::new(number(at)?.cast_signed()));
     Some(Stored {
-        key: Key::from(key),
+        key,
         revision: revision(0)?,
         created: revision(8)?,
         deadline: Some(number(16)?).filter(|&ms| ms > 0).map(Duration::from_millis),
-        value: Bytes::copy_from_slice(value),
+        value: record.slice(RECORD_HEAD..),
     })
+}
+
+/// What a file in the directory of data is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// Everything that was there before the log of this number, and maybe later things.
+    Base(u64),
+    Log(u64),
+    /// A base that is not whole.
+    Draft(u64),
+}
+
+impl Place {
+    pub(crate) fn path(self, data: &Path) -> PathBuf {
+        data.join(match self {
+            Place::Base(number) => format!("{number}.base"),
+            Place::Log(number) => format!("{number}.log"),
+            Place::Draft(number) => format!("{number}.base.new"),
+        })
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        let (number, kind) = name.split_once('.')?;
+        let number = number.parse().ok()?;
+        match kind {
+            "base" => Some(Place::Base(number)),
+            "log" => Some(Place::Log(number)),
+            "base.new" => Some(Place::Draft(number)),
+            _ => None,
+        }
+    }
+}
+
+/// What is in the directory of data, in order.
+pub(crate) fn places(data: &Path) -> io::Result<Vec<Place>> {
+    let mut places = Vec::new();
+    for entry in fs::read_dir(data)? {
+        places.extend(entry?.file_name().to_str().and_then(Place::of));
+    }
+    places.sort_unstable();
+    Ok(places)
+}
+
+/// Makes names in a directory last.
+pub(crate) fn sync_names(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
 }
 
 /// Takes the directory, making it if need be, for as long as the file is held.
@@ -161,13 +188,15 @@ pub(crate) fn data(dir: &Path) -> PathBuf {
     dir.join(DATA)
 }
 
-/// The place to build a store in, emptied.
+/// The place to build a store in, made anew.
 pub(crate) fn vacate(dir: &Path) -> Result<PathBuf, OpenError> {
     let data = data(dir);
     match fs::remove_dir_all(&data) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error(dir, error)),
-        _ => Ok(data),
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(io_error(dir, error)),
+        _ => {}
     }
+    fs::create_dir(&data).map_err(|error| io_error(dir, error))?;
+    Ok(data)
 }
 
 /// Declares what was built in [`vacate`] to be the store: the header appears when everything else
@@ -176,8 +205,10 @@ pub(crate) fn finish(dir: &Path) -> Result<(), OpenError> {
     let finish = || {
         let (header, new) = (dir.join(HEADER), dir.join(NEW_HEADER));
         fs::write(&new, format!("{HEADER_TEXT}{LAYOUT}\n"))?;
-        let mut built = tree(&data(dir))?;
-        built.push(new.clone());
+        let data = data(dir);
+        let mut built: Vec<PathBuf> =
+            places(&data)?.into_iter().map(|place| place.path(&data)).collect();
+        built.extend([data, new.clone()]);
         sync(&built)?;
         fs::rename(new, header)?;
         // The directory's own name must last as well.
@@ -185,38 +216,6 @@ pub(crate) fn finish(dir: &Path) -> Result<(), OpenError> {
         sync(&[Some(dir), parent].into_iter().flatten().collect::<Vec<_>>())
     };
     finish().map_err(|error| io_error(dir, error))
-}
-
-/// Copies a directory with all that is in it. What no block is behind is left out: a journal is
-/// made longer than it is.
-pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
-        if entry.file_type()?.is_dir() {
-            copy(&from, &to)?;
-        } else {
-            let from = File::open(from)?;
-            let held = from.metadata()?.blocks() * BLOCK_BYTES;
-            io::copy(&mut from.take(held), &mut File::create(to)?)?;
-        }
-    }
-    Ok(())
-}
-
-/// A directory and everything below it.
-fn tree(dir: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = vec![dir.to_owned()];
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            found.append(&mut tree(&entry.path())?);
-        } else {
-            found.push(entry.path());
-        }
-    }
-    Ok(found)
 }
 
 /// Syncs files and directories all at once, because a file system makes many syncs one that it

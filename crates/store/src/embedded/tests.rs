@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{Disk, LAYOUT, MEMTABLE_BYTES, OpenError, begin_after, check, last_used, layout};
-use crate::engine::{Batch, Engine as _, Head, Laid, Record};
+use super::{Disk, LAYOUT, OpenError, Sizes, begin_after, check, last_used, layout, start};
 use crate::{
     At, Config, Expect, Key, Put, Query, RestoreError, Revision, Start, Store, WatchError, restore,
 };
@@ -29,20 +29,6 @@ async fn everything_is_there_after_a_restart() {
     let store = open(dir.path());
     assert_eq!(contents(&store), before);
     assert_eq!(store.get("/events/e").unwrap().deadline, Some(Duration::from_secs(60)));
-}
-
-#[test]
-fn a_value_is_in_memory_once_while_it_is_in_no_table() {
-    let dir = TempDir::new().unwrap();
-    let (mut disk, _) = Disk::open(dir.path(), MEMTABLE_BYTES).unwrap();
-    let revision = Revision::new(2);
-    let head = Head { revision, created: revision, deadline: None };
-    let Laid { value, record } = Disk::lay_out(head, "value".into());
-    let records = vec![Record::Put { key: Key::from("/pods/a"), record }];
-    disk.commit(Batch { records, revision, ceiling: revision, sync: true }).unwrap();
-
-    let held = disk.keyspace.get(layout::object_key("/pods/a")).unwrap().unwrap();
-    assert_eq!(held[layout::RECORD_HEAD..].as_ptr(), value.as_ptr());
 }
 
 #[tokio::test]
@@ -135,7 +121,8 @@ async fn another_layout_is_refused() {
         fs::write(&header, format!("kubewright store, layout {found}\n")).unwrap();
         let error = Store::embedded(dir.path(), config()).unwrap_err();
         let sentence = format!(
-            "open {}, whose layout is {found} where this version reads {LAYOUT}",
+            "open {}, whose layout is {found} where this version reads {LAYOUT}; a backup made by \
+             the version that wrote it can be restored",
             dir.path().display()
         );
         assert_eq!(error.to_string(), sentence);
@@ -160,7 +147,7 @@ fn what_is_not_a_store_is_left_alone() {
 async fn a_creation_that_was_interrupted_starts_over() {
     let dir = TempDir::new().unwrap();
     fs::create_dir(dir.path().join("data")).unwrap();
-    fs::write(dir.path().join("data").join("0.jnl"), "half of it").unwrap();
+    fs::write(dir.path().join("data").join("1.log"), "half of it").unwrap();
     fs::write(dir.path().join("header.new"), "kubewr").unwrap();
     let store = open(dir.path());
     put(&store, "/pods/a", "1").await;
@@ -174,13 +161,13 @@ async fn a_torn_tail_is_cut() {
         put(&store, &format!("/pods/{n}"), "value").await;
     }
     let before = contents(&store);
-    let end = written_bytes(&journal(dir.path()));
+    let end = written_bytes(&log(dir.path()));
     put(&store, "/pods/last", "written but never acknowledged").await;
-    let whole = written_bytes(&journal(dir.path()));
+    let whole = written_bytes(&log(dir.path()));
     for torn in end..whole {
         let crashed = crash(dir.path());
-        let journal = journal(crashed.path());
-        fs::OpenOptions::new().write(true).open(&journal).unwrap().set_len(torn).unwrap();
+        let log = log(crashed.path());
+        fs::OpenOptions::new().write(true).open(&log).unwrap().set_len(torn).unwrap();
         let store = open(crashed.path());
         assert_eq!(contents(&store), before, "cut at {torn}");
         put(&store, "/pods/next", "1").await;
@@ -193,58 +180,136 @@ async fn a_page_missing_from_an_unsynced_batch_is_a_torn_tail() {
     let store = open(dir.path());
     put(&store, "/pods/a", "1").await;
     let before = contents(&store);
-    let end = written_bytes(&journal(dir.path()));
+    let end = written_bytes(&log(dir.path()));
     put(&store, "/pods/b", &"large ".repeat(3000)).await;
     let crashed = crash(dir.path());
-    let journal = journal(crashed.path());
-    let mut bytes = fs::read(&journal).unwrap();
+    let log = log(crashed.path());
+    let mut bytes = fs::read(&log).unwrap();
     let page = usize::try_from(end.next_multiple_of(4096)).unwrap();
     bytes[page..page + 4096].fill(0);
-    fs::write(&journal, bytes).unwrap();
+    fs::write(&log, bytes).unwrap();
     assert_eq!(contents(&open(crashed.path())), before);
 }
 
 #[tokio::test]
-async fn a_damaged_journal_is_refused_and_never_shortened() {
+async fn a_damaged_log_is_refused_and_never_shortened() {
     let dir = TempDir::new().unwrap();
     let store = open(dir.path());
     for n in 0..8 {
         put(&store, &format!("/pods/{n}"), "value").await;
     }
-    let end = written_bytes(&journal(dir.path()));
+    let end = written_bytes(&log(dir.path()));
     // The last batch proves that the ones before were synced; nothing proves the last.
     put(&store, "/pods/last", "1").await;
     for at in (0..end).step_by(5) {
         let crashed = crash(dir.path());
-        let journal = journal(crashed.path());
-        let mut bytes = fs::read(&journal).unwrap();
+        let log = log(crashed.path());
+        let mut bytes = fs::read(&log).unwrap();
         bytes[usize::try_from(at).unwrap()] ^= 0x10;
-        fs::write(&journal, &bytes).unwrap();
+        fs::write(&log, &bytes).unwrap();
         let error = Store::embedded(crashed.path(), config()).expect_err("a flipped bit");
         let OpenError::Damaged { path, what } = error else { panic!("{error:?}") };
-        assert_eq!(path, journal, "flipped {at}: {what}");
-        assert!(fs::read(&journal).unwrap() == bytes, "evidence was destroyed");
+        assert_eq!(path, log, "flipped {at}: {what}");
+        assert!(fs::read(&log).unwrap() == bytes, "evidence was destroyed");
     }
 }
 
 #[tokio::test]
-async fn a_damaged_table_is_refused() {
+async fn logs_go_when_a_base_stands_for_them() {
     let dir = TempDir::new().unwrap();
-    let store = open(dir.path());
-    // More than a memtable, so that some of it is in a table.
-    let value = "some value ".repeat(10_000);
-    for n in 0..120 {
-        put(&store, &format!("/pods/{n}"), &value).await;
+    let store = open_small(dir.path());
+    let value = "some value ".repeat(100);
+    let mut written = 0;
+    // What is made beside the committer comes when it comes.
+    while count(dir.path(), "base") == 0 || log(dir.path()).ends_with("1.log") {
+        put(&store, &format!("/pods/{}", written % 50), &value).await;
+        store.delete(&Key::from("/pods/7"), Expect::Anything).await.ok();
+        written += 1;
+        assert!(written < 20_000, "there is no base yet");
     }
+    let before = contents(&store);
+    let crashed = crash(dir.path());
     store.close().await;
     drop(store);
-    let table = largest_table(&dir.path().join("data/keyspaces"));
-    let mut bytes = fs::read(&table).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    fs::write(&table, bytes).unwrap();
-    let error = Store::embedded(dir.path(), config()).unwrap_err();
-    assert!(matches!(error, OpenError::Damaged { .. }), "{error:?}");
+    for dir in [dir.path(), crashed.path()] {
+        let store = open_small(dir);
+        assert!(!dir.join("data/1.log").exists());
+        assert_eq!(contents(&store), before);
+        put(&store, "/pods/next", "1").await;
+        assert_eq!(count(dir, "base"), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_closed_store_has_nothing_made_in_advance() {
+    let dir = TempDir::new().unwrap();
+    let store = open_small(dir.path());
+    put(&store, "/pods/a", &"more than half of the first log".repeat(400)).await;
+    store.close().await;
+    drop(store);
+    assert_eq!(count(dir.path(), "log"), 1);
+    let bytes = fs::metadata(log(dir.path())).unwrap().len();
+    assert!(bytes < SMALL.first, "{bytes}");
+}
+
+#[tokio::test]
+async fn what_was_made_in_advance_and_not_used_is_nothing() {
+    let dir = TempDir::new().unwrap();
+    let store = open(dir.path());
+    put(&store, "/pods/a", "1").await;
+    let before = contents(&store);
+    let crashed = crash(dir.path());
+    // As a crash leaves it that came while they were made.
+    fs::write(crashed.path().join("data/2.log"), [0; 100]).unwrap();
+    fs::write(crashed.path().join("data/2.base.new"), "half of it").unwrap();
+    assert_eq!(contents(&open(crashed.path())), before);
+    assert_eq!((count(crashed.path(), "log"), count(crashed.path(), "new")), (1, 0));
+}
+
+#[tokio::test]
+async fn a_damaged_base_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let (backup, data) = (dir.path().join("backup"), dir.path().join("store"));
+    let store = open(&dir.path().join("live"));
+    put(&store, "/pods/a", &"some value ".repeat(100)).await;
+    store.backup(&backup).unwrap();
+    restore(&backup, &data, Revision::FIRST).unwrap();
+    let base = data.join("data/1.base");
+    let whole = fs::read(&base).unwrap();
+    for at in (0..whole.len()).step_by(7) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        for bytes in [&bytes[..], &whole[..at]] {
+            fs::write(&base, bytes).unwrap();
+            let error = Store::embedded(&data, config()).unwrap_err();
+            let OpenError::Damaged { path, .. } = error else { panic!("{error:?}") };
+            assert_eq!(path, base);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_is_missing_is_named() {
+    let dir = TempDir::new().unwrap();
+    let store = open_small(dir.path());
+    let mut written = 0;
+    while count(dir.path(), "log") < 3 {
+        put(&store, "/pods/a", &"some value ".repeat(100)).await;
+        written += 1;
+        assert!(written < 20_000, "there are no more logs yet");
+    }
+    let crashed = crash(dir.path());
+    let data = crashed.path().join("data");
+    let mut logs: Vec<u64> = fs::read_dir(&data)
+        .unwrap()
+        .filter_map(|entry| entry.unwrap().file_name().to_str()?.strip_suffix(".log")?.parse().ok())
+        .collect();
+    logs.sort_unstable();
+    let missing = data.join(format!("{}.log", logs[0]));
+    fs::remove_file(&missing).unwrap();
+    let error = Store::embedded(crashed.path(), config()).unwrap_err();
+    let OpenError::Damaged { path, .. } = error else { panic!("{error:?}") };
+    assert_eq!(path, missing);
 }
 
 #[tokio::test]
@@ -370,6 +435,15 @@ fn open(dir: &Path) -> Store<()> {
     Store::embedded(dir, config()).unwrap()
 }
 
+const SMALL: Sizes = Sizes { first: 16 << 10, log: 32 << 10, logs: 100 << 10 };
+
+/// One whose logs end soon, and are soon too long.
+fn open_small(dir: &Path) -> Store<()> {
+    let (disk, loaded) = Disk::open(dir, SMALL).unwrap();
+    let (image, writer) = start(disk, loaded, config()).unwrap();
+    Store::new(image, Arc::new(writer))
+}
+
 async fn put(store: &Store<()>, key: &str, value: &str) -> Revision {
     store.put(Put::new(key, value.to_owned())).await.unwrap().revision
 }
@@ -400,35 +474,25 @@ fn crash(dir: &Path) -> TempDir {
     crashed
 }
 
-fn journal(dir: &Path) -> PathBuf {
-    let mut journals: Vec<PathBuf> = fs::read_dir(dir.join("data"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "jnl"))
-        .collect();
-    journals.sort();
-    journals.pop().unwrap()
+/// The log that is written to, or was.
+fn log(dir: &Path) -> PathBuf {
+    let data = dir.join("data");
+    let places = layout::places(&data).unwrap().into_iter();
+    let logs = places.filter(|place| matches!(place, layout::Place::Log(_)));
+    let mut used = logs.map(|log| log.path(&data)).filter(|path| written_bytes(path) > 0);
+    used.next_back().unwrap()
 }
 
-/// How much of a journal is in use; the rest is blank.
-fn written_bytes(journal: &Path) -> u64 {
-    let bytes = fs::read(journal).unwrap();
+/// How much of a log is in use; the rest is blank.
+fn written_bytes(log: &Path) -> u64 {
+    let bytes = fs::read(log).unwrap();
     let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     u64::try_from(used).unwrap()
 }
 
-fn largest_table(dir: &Path) -> PathBuf {
-    let mut tables = Vec::new();
-    let mut dirs = vec![dir.to_owned()];
-    while let Some(dir) = dirs.pop() {
-        for entry in fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                dirs.push(path);
-            } else {
-                tables.push((fs::metadata(&path).unwrap().len(), path));
-            }
-        }
-    }
-    tables.into_iter().max().unwrap().1
+/// How many files of data there are whose name ends so.
+fn count(dir: &Path, extension: &str) -> usize {
+    let entries = fs::read_dir(dir.join("data")).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|own| own == extension)).count()
 }

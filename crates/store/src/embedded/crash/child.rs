@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::task::JoinSet;
 
 use super::witness::Random;
-use crate::embedded::{Disk, start};
-use crate::engine::{Batch, Engine, EngineError, Head, Laid};
+use crate::embedded::{Disk, Sizes, start};
+use crate::engine::{Batch, Engine, EngineError, Latest};
 use crate::{Config, DeleteError, Durability, Expect, Key, Put, PutError, Revision, Store};
 
 /// The directory of the store; without it there is nothing to do.
@@ -18,15 +17,11 @@ pub(super) const SEED: &str = "KUBEWRIGHT_CRASH_SEED";
 /// Acknowledge without syncing, to show that the witness would notice.
 pub(super) const NEVER_SYNC: &str = "KUBEWRIGHT_CRASH_NEVER_SYNC";
 
-/// Write a hundred times as much, so that journals are sealed and deleted.
-pub(super) const LARGE: &str = "KUBEWRIGHT_CRASH_LARGE";
-
-/// So small that flushes and compactions happen all the time.
-pub(super) const MEMTABLE_BYTES: u64 = 64 << 10;
+/// So small that logs end and bases are made all the time.
+pub(super) const SIZES: Sizes = Sizes { first: 16 << 10, log: 48 << 10, logs: 128 << 10 };
 
 const WRITERS: u64 = 6;
 const VALUE_BYTES_MAX: u64 = 3000;
-const LARGE_VALUE_BYTES_MAX: u64 = 300_000;
 /// Enough to outlast any outage.
 const WRITES: u32 = 200;
 
@@ -34,7 +29,7 @@ const WRITES: u32 = 200;
 #[test]
 fn write_until_stopped() {
     let Ok(dir) = std::env::var(DIR) else { return };
-    let Ok((disk, loaded)) = Disk::open(dir.as_ref(), MEMTABLE_BYTES) else {
+    let Ok((disk, loaded)) = Disk::open(dir.as_ref(), SIZES) else {
         // The outage came before there was a store.
         return;
     };
@@ -58,12 +53,8 @@ async fn write(store: Store<()>, seed: u64) {
     let mut writers = JoinSet::new();
     for writer in 0..WRITERS {
         let mut random = Random::new(seed + writer + 1);
-        let bytes_max = match std::env::var(LARGE) {
-            Ok(_) => LARGE_VALUE_BYTES_MAX,
-            Err(_) => VALUE_BYTES_MAX,
-        };
         let (store, failed) = (store.clone(), Arc::clone(&failed));
-        let writer = Writer { store, failed, number: writer, bytes_max };
+        let writer = Writer { store, failed, number: writer };
         writers.spawn(async move {
             for n in 0..WRITES {
                 writer.step(&mut random, n).await;
@@ -89,7 +80,6 @@ struct Writer {
     store: Store<()>,
     failed: Arc<AtomicBool>,
     number: u64,
-    bytes_max: u64,
 }
 
 impl Writer {
@@ -117,7 +107,7 @@ impl Writer {
         let owner = if random.below(3) == 0 { WRITERS } else { self.number };
         let key = format!("/registry/pods/{owner}/{}", random.below(12));
         let value = format!("{}-{n}-{:x}", self.number, random.next());
-        let padding = "x".repeat(usize::try_from(random.below(self.bytes_max)).unwrap());
+        let padding = "x".repeat(usize::try_from(random.below(VALUE_BYTES_MAX)).unwrap());
         let put = Put::new(key.as_str(), format!("{value} {padding}"));
         match self.store.put(put).await {
             Ok(rev) => {
@@ -162,15 +152,15 @@ impl Writer {
 struct NeverSynced(Disk);
 
 impl Engine for NeverSynced {
-    fn commit(&mut self, batch: Batch) -> Result<(), EngineError> {
+    fn commit(&mut self, batch: Batch<'_>) -> Result<(), EngineError> {
         self.0.commit(Batch { sync: false, ..batch })
-    }
-
-    fn lay_out(head: Head, value: Bytes) -> Laid {
-        Disk::lay_out(head, value)
     }
 
     fn close(&mut self, _: Revision) -> Result<(), EngineError> {
         Ok(())
+    }
+
+    fn attach(&mut self, latest: Arc<dyn Latest>) {
+        self.0.attach(latest);
     }
 }

@@ -259,7 +259,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Leaves holes where there is nothing: journals are made long in advance.
+/// Leaves holes where there is nothing: logs are made in advance.
 fn copy_file(from: &Path, to: &Path) {
     let (from, to) = (File::open(from).unwrap(), File::create(to).unwrap());
     let len = from.metadata().unwrap().len();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use super::child::MEMTABLE_BYTES;
+use super::child::SIZES;
 use crate::Revision;
 use crate::embedded::Disk;
 
@@ -99,7 +99,7 @@ impl Witness {
     }
 
     fn compare(&self, dir: &Path) -> Result<(), Lie> {
-        let (_, loaded) = Disk::open(dir, MEMTABLE_BYTES).map_err(Lie::DoesNotOpen)?;
+        let (_, loaded) = Disk::open(dir, SIZES).map_err(Lie::DoesNotOpen)?;
         let found: BTreeMap<&str, _> =
             loaded.stored.iter().map(|stored| (stored.key.as_str(), stored)).collect();
         for (key, known) in &self.keys {
