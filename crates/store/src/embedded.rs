@@ -45,6 +45,9 @@ pub(crate) struct Sizes {
     logs: u64,
 }
 
+/// So much memory is kept from batch to batch.
+const BUFFER_BYTES: usize = 1 << 20;
+
 const SIZES: Sizes = Sizes { first: 256 << 10, log: 16 << 20, logs: 16 << 20 };
 
 /// Why a directory cannot be opened as a store.
@@ -216,6 +219,9 @@ impl Disk {
         self.last = marker;
         if turned {
             self.log_bytes += before;
+        }
+        if self.buffer.capacity() > BUFFER_BYTES {
+            self.buffer = Vec::new();
         }
         self.log.look_ahead();
         self.renew();

@@ -1,6 +1,6 @@
 //! Loss of power: builds the shim, and undoes what a child did without syncing it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -100,8 +100,18 @@ impl Shim {
         // File systems keep the order of names; a crash cuts it somewhere.
         let names_last = loss == Loss::Some && random.below(2) == 0;
         let mut kept_to: HashMap<u64, u64> = HashMap::new();
+        // Names that were given once more, to something that lasts.
+        let mut given = HashSet::new();
         for (at, change) in changes.iter().enumerate().rev() {
             if is_durable(change, &changes[at + 1..]) {
+                match change.kind {
+                    CREATE => given.insert(change.path),
+                    RENAME => given.insert(change.other),
+                    _ => false,
+                };
+                continue;
+            }
+            if change.kind == CREATE && given.contains(change.path) {
                 continue;
             }
             match change.kind {
