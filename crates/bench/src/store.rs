@@ -1,4 +1,4 @@
-//! The store, measured: durable writes next to etcd and the bare engine, recovery after a kill, and
+//! The store, measured: durable writes next to etcd and a bare engine, recovery after a kill, and
 //! the cost of many watchers.
 
 pub(crate) mod recovery;
@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 use kubewright_store::{Config, Store};
 use tempfile::TempDir;
 
-use self::writes::{BareEngine, Figures};
+use self::writes::{Figures, Library};
 use crate::machine;
 use crate::peer::{self, Etcd};
 use crate::table::{Table, count, median, milliseconds, ratio};
@@ -44,11 +44,11 @@ pub(crate) struct Arguments {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Engine {
     Embedded,
-    Bare,
+    Fjall,
     Etcd,
 }
 
-const ENGINES: [Engine; 3] = [Engine::Embedded, Engine::Bare, Engine::Etcd];
+const ENGINES: [Engine; 3] = [Engine::Embedded, Engine::Fjall, Engine::Etcd];
 
 pub(crate) fn run(arguments: Arguments) -> Result<()> {
     let runtime = tokio::runtime::Runtime::new().context("start a runtime")?;
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
                     (Engine::Embedded, _) => {
                         runtime.block_on(embedded(dir.path(), writers, duration))?
                     }
-                    (Engine::Bare, _) => runtime.block_on(bare(dir.path(), writers, duration))?,
+                    (Engine::Fjall, _) => runtime.block_on(fjall(dir.path(), writers, duration))?,
                     (Engine::Etcd, Some(binary)) => {
                         runtime.block_on(etcd(binary, dir.path(), writers, duration))?
                     }
@@ -121,8 +121,8 @@ async fn embedded(dir: &Path, writers: usize, duration: Duration) -> Result<Figu
     figures
 }
 
-async fn bare(dir: &Path, writers: usize, duration: Duration) -> Result<Figures> {
-    let (engine, thread) = BareEngine::open(dir)?;
+async fn fjall(dir: &Path, writers: usize, duration: Duration) -> Result<Figures> {
+    let (engine, thread) = Library::open(dir)?;
     let figures = writes::measure(&engine, writers, duration, machine::processor_time).await;
     drop(engine);
     thread.join().expect("the engine's thread does not panic")?;
@@ -141,7 +141,7 @@ impl Engine {
     fn name(self) -> &'static str {
         match self {
             Self::Embedded => "embedded",
-            Self::Bare => "bare engine",
+            Self::Fjall => "fjall alone",
             Self::Etcd => "etcd",
         }
     }
@@ -149,7 +149,8 @@ impl Engine {
 
 fn writes_table(cells: &[Cell], writers: &[usize]) -> String {
     let header = [
-        "engine", "writers", "writes/s", "rounds", "p50", "p99", "max", "CPU", "of etcd", "of bare",
+        "engine", "writers", "writes/s", "rounds", "p50", "p99", "max", "CPU", "of etcd",
+        "of fjall",
     ];
     let mut table = Table::new(header);
     for &writers in writers {
@@ -180,7 +181,7 @@ fn writes_table(cells: &[Cell], writers: &[usize]) -> String {
                 milliseconds(figures.max),
                 format!("{:.0} µs", figures.processor.as_secs_f64() * 1e6),
                 of(figures.per_second, Engine::Etcd),
-                of(figures.per_second, Engine::Bare),
+                of(figures.per_second, Engine::Fjall),
             ]);
         }
     }

@@ -17,13 +17,11 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use crate::commit::GroupWriter;
-use crate::engine::{Batch, Engine, EngineError, Head, Latest, Record};
+use crate::engine::{Batch, Engine, EngineError, Latest, Record};
 use crate::history::Floor;
 use crate::image::{Image, Stored};
-use crate::{Config, Key, Revision, Store, dump};
+use crate::{Config, Revision, Store, dump};
 
 use self::background::Background;
 use self::layout::Place;
@@ -127,33 +125,6 @@ pub fn last_used(dir: &Path) -> Result<Option<Revision>, OpenError> {
 /// Makes an empty store in `dir`, where there is none, whose revisions begin above `used`.
 pub fn begin_after(dir: &Path, used: Revision) -> Result<(), OpenError> {
     build(dir, &[], Marker::new(used)).map(drop)
-}
-
-/// The engine by itself, for measuring what the store adds to it.
-pub struct Bare {
-    disk: Disk,
-    last: Revision,
-}
-
-impl Bare {
-    pub fn open(dir: &Path) -> Result<Self, OpenError> {
-        let (disk, loaded) = Disk::open(dir, SIZES)?;
-        Ok(Self { disk, last: loaded.marker.ceiling })
-    }
-
-    /// Writes and syncs one batch.
-    pub fn write<'a>(
-        &mut self,
-        batch: impl IntoIterator<Item = (&'a Key, &'a Bytes)>,
-    ) -> Result<(), Arc<dyn std::error::Error + Send + Sync>> {
-        let mut records = Vec::new();
-        for (key, value) in batch {
-            self.last = self.last.next();
-            let head = Head { revision: self.last, created: self.last, deadline: None };
-            records.push(Record { key, held: Some((head, value)) });
-        }
-        self.disk.commit(Batch { records, revision: self.last, ceiling: self.last, sync: true })
-    }
 }
 
 /// An open directory.

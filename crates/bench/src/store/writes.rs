@@ -1,4 +1,4 @@
-//! Durable writes of 1 KB by a number of concurrent writers: ours, the engine under it, and etcd.
+//! Durable writes of 1 KB by a number of concurrent writers: ours, a library, and etcd.
 
 use std::future::Future;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
-use kubewright_store::embedded::Bare;
+use fjall::{Database, KeyspaceCreateOptions, PersistMode};
 use kubewright_store::etcd::Client;
 use kubewright_store::etcd::wire::{Compare, PutRequest, RangeRequest, TxnRequest};
-use kubewright_store::{Expect, Key, Put, Store};
+use kubewright_store::{Expect, Put, Store};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -104,31 +104,36 @@ impl Writer for Store<()> {
     }
 }
 
-/// The engine alone: batches of whatever queued during the previous sync, and nothing else. It is
-/// the most that a store on this engine can reach.
+/// The library that the store was made of once, alone: batches of whatever queued during the previous
+/// sync, tuned as it was there. A store on it could reach no more.
 #[derive(Clone)]
-pub(crate) struct BareEngine {
+pub(crate) struct Library {
     queue: mpsc::Sender<Queued>,
 }
 
 struct Queued {
-    key: Key,
+    key: String,
     value: Bytes,
     done: oneshot::Sender<()>,
 }
 
-impl BareEngine {
-    /// The engine runs on its own thread, which ends when the last clone is dropped.
+impl Library {
+    /// It runs on its own thread, which ends when the last clone is dropped.
     pub(crate) fn open(dir: &Path) -> Result<(Self, thread::JoinHandle<Result<()>>)> {
-        let mut engine = Bare::open(dir)?;
+        let builder = Database::builder(dir).cache_size(1 << 20).max_journaling_size(64 << 20);
+        let database = builder.worker_threads(1).open().context("open fjall")?;
+        let options = || KeyspaceCreateOptions::default().max_memtable_size(8 << 20);
+        let keyspace = database.keyspace("store", options).context("open fjall")?;
         // More than there are writers: nobody waits for the queue itself.
         let (queue, mut queued) = mpsc::channel::<Queued>(1024);
         let thread = thread::spawn(move || {
             let mut batch = Vec::new();
             while queued.blocking_recv_many(&mut batch, 1024) > 0 {
-                engine
-                    .write(batch.iter().map(|queued| (&queued.key, &queued.value)))
-                    .map_err(|error| anyhow!(error))?;
+                let mut write = database.batch().durability(Some(PersistMode::SyncData));
+                for Queued { key, value, .. } in &batch {
+                    write.insert(&keyspace, key.as_str(), &value[..]);
+                }
+                write.commit().context("write to fjall")?;
                 for Queued { done, .. } in batch.drain(..) {
                     // A writer that went away needs no answer.
                     let _ = done.send(());
@@ -140,14 +145,11 @@ impl BareEngine {
     }
 }
 
-impl Writer for BareEngine {
+impl Writer for Library {
     async fn create(&self, key: String, value: Bytes) -> Result<()> {
         let (done, answer) = oneshot::channel();
-        self.queue
-            .send(Queued { key: key.into(), value, done })
-            .await
-            .context("reach the engine")?;
-        answer.await.context("write to the engine")
+        self.queue.send(Queued { key, value, done }).await.context("reach fjall")?;
+        answer.await.context("write to fjall")
     }
 }
 
