@@ -1,9 +1,11 @@
-//! Who may do what: role-based access control, decided from the roles and bindings in the store.
+//! Who may do what: role-based access control, decided from the roles and bindings in the store,
+//! and what nodes may do, decided from their pods.
 //!
-//! A decision sees every role and binding whose write was acknowledged before it, so that whoever
-//! was just given a permission can use it at once; upstream's caches take a moment.
+//! A decision sees every role, binding and pod whose write was acknowledged before it, so that
+//! whoever was just given a permission can use it at once; upstream's caches take a moment.
 
 pub mod escalation;
+mod node;
 mod policy;
 mod rule;
 
@@ -16,6 +18,7 @@ use std::sync::Arc;
 
 use kubewright_apimachinery::gvk::GroupResource;
 use kubewright_apimachinery::json::go_quote;
+use kubewright_apimachinery::selector::field::Term;
 use kubewright_apimachinery::status::Status;
 
 use crate::index::Store;
@@ -30,6 +33,7 @@ pub const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// Decides what users may do.
 pub struct Authorizer {
+    store: Store,
     policy: Policy,
     modes: Vec<Mode>,
 }
@@ -39,6 +43,8 @@ pub struct Authorizer {
 pub enum Mode {
     /// Everybody may do anything.
     AlwaysAllow,
+    /// Nodes may do what a kubelet must, to what their pods need.
+    Node,
     /// Roles and bindings decide.
     Rbac,
 }
@@ -67,6 +73,8 @@ pub struct Resource<'a> {
     pub subresource: &'a str,
     pub namespace: &'a str,
     pub name: &'a str,
+    /// What is asked for of a collection.
+    pub fields: &'a [Term],
 }
 
 /// Whether somebody may.
@@ -83,16 +91,19 @@ pub enum Grant {
     Masters,
     /// There is nobody to ask, and nothing to say about it.
     Anyone,
+    /// It is a node's business.
+    Node,
     Rule {
         binding: Arc<Binding>,
         subject: usize,
     },
 }
 
-/// Why somebody may not. Displays as the reason, which is empty unless roles are missing.
+/// Why somebody may not. Displays as the reason, which is empty unless roles are missing or a node
+/// asks for what is not its business.
 #[derive(Debug, Default)]
 pub struct Denial {
-    problems: BTreeSet<String>,
+    reasons: Vec<String>,
 }
 
 /// The rules that hold for somebody, and what kept others from being found.
@@ -100,14 +111,16 @@ pub struct Denial {
 pub struct Rules {
     pub rules: Vec<Rule>,
     pub problems: Vec<String>,
+    /// There is more that they may do, which no rule says.
+    pub is_incomplete: bool,
 }
 
 impl Authorizer {
     pub fn new(store: Store) -> Self {
-        Authorizer { policy: Policy::new(store), modes: vec![Mode::Rbac] }
+        Authorizer { policy: Policy::new(store.clone()), store, modes: vec![Mode::Rbac] }
     }
 
-    /// Asks these instead; who is allowed by one of them may.
+    /// Asks these instead, one after the other; who is allowed by one of them may.
     pub fn with_modes(self, modes: Vec<Mode>) -> Self {
         Authorizer { modes, ..self }
     }
@@ -122,30 +135,47 @@ impl Authorizer {
         if user.is_in(MASTERS) {
             return Decision::Allowed(Grant::Masters);
         }
-        if self.modes.contains(&Mode::AlwaysAllow) {
-            return Decision::Allowed(Grant::Anyone);
-        }
         let mut denial = Denial::default();
-        if !self.modes.contains(&Mode::Rbac) {
-            return Decision::Denied(denial);
+        for mode in &self.modes {
+            let why = match mode {
+                Mode::AlwaysAllow => return Decision::Allowed(Grant::Anyone),
+                Mode::Node => match user.node() {
+                    None => continue,
+                    Some(node) => match node::decide(&self.store, node, attributes) {
+                        Ok(()) => return Decision::Allowed(Grant::Node),
+                        Err(why) => why.into_owned(),
+                    },
+                },
+                Mode::Rbac => match self.by_roles(user, attributes) {
+                    Ok(grant) => return Decision::Allowed(grant),
+                    Err(why) => why,
+                },
+            };
+            denial.reasons.extend(Some(why).filter(|why| !why.is_empty()));
         }
+        Decision::Denied(denial)
+    }
+
+    /// The role that allows it, or what is wrong with roles, which may be nothing.
+    fn by_roles(&self, user: &User, attributes: &Attributes<'_>) -> Result<Grant, String> {
+        let mut problems = BTreeSet::new();
         let policy = self.policy.read();
         for (binding, rules) in policy.applying(user, attributes.namespace()) {
             match rules {
                 Some(rules) if rules.iter().any(|rule| rule.allows(attributes)) => {
                     let subject = binding.subject_of(user).expect("it was found by a subject");
-                    return Decision::Allowed(Grant::Rule {
-                        binding: Arc::clone(binding),
-                        subject,
-                    });
+                    return Ok(Grant::Rule { binding: Arc::clone(binding), subject });
                 }
                 Some(_) => {}
                 None => {
-                    denial.problems.insert(binding.role.problem(Naming::Kind));
+                    problems.insert(binding.role.problem(Naming::Kind));
                 }
             }
         }
-        Decision::Denied(denial)
+        Err(match problems.is_empty() {
+            true => String::new(),
+            false => format!("RBAC: {}", aggregate(problems.iter())),
+        })
     }
 
     /// Refuses with 403 what this user may not do.
@@ -158,7 +188,14 @@ impl Authorizer {
 
     /// The rules that hold for this user in this namespace, or in the cluster if it is empty.
     pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
-        self.rules_named(user, namespace, Naming::Kind)
+        let mut found = self.rules_named(user, namespace, Naming::Kind);
+        if self.modes.contains(&Mode::Node) && user.node().is_some() {
+            found.is_incomplete = true;
+            let is_first = self.modes.first() == Some(&Mode::Node);
+            let at = if is_first { 0 } else { found.problems.len() };
+            found.problems.insert(at, node::NO_RULES.to_owned());
+        }
+        found
     }
 
     fn rules_named(&self, user: &User, namespace: &str, naming: Naming<'_>) -> Rules {
@@ -213,6 +250,7 @@ impl<'a> Attributes<'a> {
                     subresource: &target.subresource,
                     namespace: target.namespace.as_deref().unwrap_or_default(),
                     name: &target.name,
+                    fields: &target.fields,
                 }),
             },
             Target::Path { path, verb } => Attributes { verb, object: Object::Path(path) },
@@ -273,7 +311,7 @@ fn denied(user: &User, attributes: &Attributes<'_>) -> String {
 impl fmt::Display for Grant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Grant::Masters | Grant::Anyone => Ok(()),
+            Grant::Masters | Grant::Anyone | Grant::Node => Ok(()),
             Grant::Rule { binding, subject } => {
                 write!(f, "RBAC: allowed by {}", binding.describe(*subject))
             }
@@ -283,10 +321,7 @@ impl fmt::Display for Grant {
 
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.problems.is_empty() {
-            true => Ok(()),
-            false => write!(f, "RBAC: {}", aggregate(self.problems.iter())),
-        }
+        f.write_str(&self.reasons.join("\n"))
     }
 }
 

@@ -40,6 +40,7 @@ mod outbound;
 mod pod_actions;
 mod query;
 pub mod read;
+mod references;
 mod refusal;
 mod relay;
 #[cfg(test)]

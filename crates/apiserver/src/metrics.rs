@@ -32,7 +32,7 @@ use self::text::{Kind, Page};
 use crate::admission::{self, Role};
 use crate::aggregate::SERVICES;
 use crate::audit;
-use crate::authz::Decision;
+use crate::authz::{Decision, Grant};
 use crate::catalog::Catalog;
 use crate::conditions;
 use crate::document;
@@ -69,6 +69,7 @@ pub(crate) struct Metrics {
     users: [AtomicU64; USERNAMES.len()],
     authorization: [Histogram; 2],
     rbac_allowed: AtomicU64,
+    node_allowed: AtomicU64,
     /// How long the certificates are good for by which clients are identified.
     certificates: Histogram,
     flows: flows::Meters,
@@ -145,6 +146,7 @@ impl Default for Metrics {
             users: Default::default(),
             authorization: decisions(),
             rbac_allowed: AtomicU64::default(),
+            node_allowed: AtomicU64::default(),
             certificates: Histogram::new(&LIFETIME_SECONDS),
             flows: flows::Meters::default(),
             admission: steps::Steps::default(),
@@ -187,9 +189,11 @@ impl Metrics {
     pub(crate) fn authorized(&self, decision: &Decision, elapsed: Duration) {
         let allowed = matches!(decision, Decision::Allowed(_));
         self.authorization[usize::from(!allowed)].observe_time(elapsed);
-        if matches!(decision, Decision::Allowed(crate::authz::Grant::Rule { .. })) {
-            self.rbac_allowed.fetch_add(1, Relaxed);
-        }
+        match decision {
+            Decision::Allowed(Grant::Rule { .. }) => self.rbac_allowed.fetch_add(1, Relaxed),
+            Decision::Allowed(Grant::Node) => self.node_allowed.fetch_add(1, Relaxed),
+            _ => 0,
+        };
     }
 
     /// Somebody was identified by a certificate that is good for so long.
@@ -354,10 +358,13 @@ impl Metrics {
             "[ALPHA] Total number of terminal decisions made by an authorizer split by authorizer \
              type, name, and decision.",
         );
-        let allowed = self.rbac_allowed.load(Relaxed);
-        if allowed > 0 {
-            let labels = [("decision", "allowed"), ("name", "rbac"), ("type", "RBAC")];
-            page.sample(&labels, allowed as f64);
+        let by_mode = [("node", "Node", &self.node_allowed), ("rbac", "RBAC", &self.rbac_allowed)];
+        for (name, mode, allowed) in by_mode {
+            let allowed = allowed.load(Relaxed);
+            if allowed > 0 {
+                let labels = [("decision", "allowed"), ("name", name), ("type", mode)];
+                page.sample(&labels, allowed as f64);
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 //! Reviews: questions about access that are asked by creating an object, and answered in its
 //! status. Nothing is stored.
 //!
-//! Rules about access alone decide; selectors narrow what is asked for, and role-based access
-//! control knows none, so they are only checked.
+//! Rules about access alone decide. Selectors narrow what is asked for: what nodes may list depends
+//! on fields. Nobody heeds labels, so they are only checked.
 
 #[cfg(test)]
 mod tests;
@@ -165,7 +165,7 @@ fn self_subject_rules(cx: &Context<'_>, review: &Value) -> Result<Value, Box<Sta
                 "nonResourceURLs": rule.non_resource_urls,
             }))
             .collect::<Vec<Value>>(),
-        "incomplete": false,
+        "incomplete": found.is_incomplete,
     });
     if !found.problems.is_empty() {
         status["evaluationError"] = aggregate(found.problems.iter()).into();
@@ -351,6 +351,8 @@ fn refuse(errors: &[Error]) -> Result<(), Box<Status>> {
 }
 
 fn access_status(authorizer: &Authorizer, user: &User, spec: &AccessSpec) -> Value {
+    let selector = spec.resource_attributes.as_ref().and_then(|of| of.field_selector.as_ref());
+    let fields = selector.map(SelectorAttributes::terms).unwrap_or_default();
     let attributes = match (&spec.resource_attributes, &spec.non_resource_attributes) {
         (Some(of), _) => Attributes::resource(
             &of.verb,
@@ -360,6 +362,7 @@ fn access_status(authorizer: &Authorizer, user: &User, spec: &AccessSpec) -> Val
                 subresource: &of.subresource,
                 namespace: &of.namespace,
                 name: &of.name,
+                fields: &fields,
             },
         ),
         (None, Some(of)) => Attributes::path(&of.verb, &of.path),
@@ -423,9 +426,17 @@ impl SelectorAttributes {
             let parsed = field::Selector::parse(&self.raw_selector);
             return if parsed.is_ok() { Read::All } else { Read::Nothing };
         }
-        self.read(|requirement, values| {
-            matches!(requirement.operator.as_str(), "In" | "NotIn") && values.len() == 1
-        })
+        self.read(|requirement, values| requirement.term(values).is_some())
+    }
+
+    /// What of the fields is understood. The rest is left out, which asks for more, never for less.
+    fn terms(&self) -> Vec<field::Term> {
+        if !self.raw_selector.is_empty() {
+            return field::Selector::parse(&self.raw_selector).unwrap_or_default().terms;
+        }
+        let list = self.requirements.as_deref().unwrap_or_default();
+        let terms = list.iter().filter_map(|one| one.term(one.values.as_deref()?));
+        terms.collect()
     }
 
     fn labels(&self) -> Read {
@@ -457,6 +468,19 @@ impl SelectorAttributes {
             0 => Read::Nothing,
             _ => Read::Part,
         }
+    }
+}
+
+impl Requirement {
+    /// The same as a condition on a field, if there is one.
+    fn term(&self, values: &[String]) -> Option<field::Term> {
+        let operator = match self.operator.as_str() {
+            "In" => field::Operator::Equals,
+            "NotIn" => field::Operator::NotEquals,
+            _ => return None,
+        };
+        let [value] = values else { return None };
+        Some(field::Term { field: self.key.clone(), operator, value: value.clone() })
     }
 }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::str::Split;
 
 use http::Method;
-use kubewright_apimachinery::selector::field::Selector;
+use kubewright_apimachinery::selector::field::{Selector, Term};
 
 /// What a request is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +34,9 @@ pub struct ResourceTarget {
     pub subresource: String,
     /// Empty for collections, unless a field selector asks for one object by name.
     pub name: String,
+    /// What the field selector of a collection asks for. Paths that say what is to be done do not
+    /// always heed it, so that nobody may rely on it there.
+    pub fields: Vec<Term>,
     /// Whether the path names no object.
     pub is_collection: bool,
     /// Whether the path says what is to be done, as old ones do: `/api/v1/watch/pods`.
@@ -84,7 +87,14 @@ impl Target {
         let named = selector.as_ref().and_then(|selector| selector.exact("metadata.name"));
         // Requests with other escapes are refused before anybody asks what they are about.
         let path = unescape(parts.uri.path()).unwrap_or_default();
-        Target::parse(&parts.method, &path, watch, named)
+        let mut target = Target::parse(&parts.method, &path, watch, named);
+        if let (Target::Resource(target), Some(selector)) = (&mut target, selector)
+            && matches!(target.verb, Verb::List | Verb::Watch | Verb::DeleteCollection)
+            && !target.says_verb
+        {
+            target.fields = selector.terms;
+        }
+        target
     }
 
     /// What is asked to be done: a word of authorization, or a method of HTTP in small letters.
@@ -130,6 +140,7 @@ impl Target {
             resource: said.resource.to_owned(),
             subresource: said.subresource.to_owned(),
             name: asked.to_owned(),
+            fields: Vec::new(),
             is_collection,
             says_verb: said.says_verb,
             rest: said.rest.map(str::to_owned).collect(),

@@ -20,6 +20,11 @@ pub const AUTHENTICATED: &str = "system:authenticated";
 pub const UNAUTHENTICATED: &str = "system:unauthenticated";
 /// Its members may do anything.
 pub const MASTERS: &str = "system:masters";
+/// Every node belongs to it.
+pub const NODES: &str = "system:nodes";
+
+/// What the name of every node begins with.
+pub(crate) const NODE_PREFIX: &str = "system:node:";
 
 impl User {
     pub fn new(name: impl Into<String>, groups: impl IntoIterator<Item = String>) -> Self {
@@ -44,6 +49,11 @@ impl User {
 
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|other| other == group)
+    }
+
+    /// The node that this is: the name and the group together make one. The name may be empty.
+    pub fn node(&self) -> Option<&str> {
+        self.name.strip_prefix(NODE_PREFIX).filter(|_| self.is_in(NODES))
     }
 }
 

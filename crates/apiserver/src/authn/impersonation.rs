@@ -19,7 +19,7 @@ use super::service_account::NODE_NAME;
 use crate::authz::{Attributes, Authorizer, Resource, aggregate, forbidden};
 use crate::query::Query;
 use crate::target::Target;
-use crate::user::{self, AUTHENTICATED, MASTERS, UNAUTHENTICATED, User};
+use crate::user::{self, AUTHENTICATED, MASTERS, NODE_PREFIX, NODES, UNAUTHENTICATED, User};
 
 const USER: &str = "impersonate-user";
 const GROUP: &str = "impersonate-group";
@@ -28,9 +28,6 @@ const EXTRA: &str = "impersonate-extra-";
 
 /// Whom nobody needs an account to be.
 const ANONYMOUS: &str = "system:anonymous";
-/// The group of all nodes.
-const NODES: &str = "system:nodes";
-const NODE_PREFIX: &str = "system:node:";
 
 /// From so many values on, leave for all of them is asked for first.
 const MANY: usize = 4;
@@ -285,7 +282,7 @@ impl Attempt<'_> {
             "groups" => self.mode.group(),
             _ => AUTHENTICATION,
         };
-        let resource = Resource { group, resource, subresource: part, name, namespace: "" };
+        let resource = Resource { group, resource, subresource: part, name, ..Resource::default() };
         self.require(&Attributes::resource(&self.mode.verb(), resource))
     }
 

@@ -161,7 +161,7 @@ fn everything() -> [Rule; 2] {
 }
 
 /// Takes out what says nothing: a list without items is as good as none.
-fn prune(value: &mut Value) {
+pub(crate) fn prune(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.values_mut().for_each(prune);

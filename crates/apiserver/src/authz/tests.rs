@@ -54,7 +54,8 @@ fn question(text: &str) -> Attributes<'_> {
     let (path, group) = object.split_once('.').unwrap_or((object, ""));
     let (resource, subresource) = path.split_once('/').unwrap_or((path, ""));
     let (namespace, name) = (after("in"), after("named"));
-    Attributes::resource(verb, Resource { group, resource, subresource, namespace, name })
+    let named = Resource { group, resource, subresource, namespace, name, ..Resource::default() };
+    Attributes::resource(verb, named)
 }
 
 fn decided(authorizer: &Authorizer, who: &str, what: &str) -> String {

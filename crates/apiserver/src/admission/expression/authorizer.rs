@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kubewright_apimachinery::cel::{Failure, Foreign, Outcome, Text, Val};
 use kubewright_apimachinery::name;
+use kubewright_apimachinery::selector::field::{Selector, Term};
 
 use crate::admission::Attributes;
 use crate::authz::{self, Authorizer, Decision};
@@ -24,6 +25,7 @@ struct Resource {
     subresource: String,
     namespace: String,
     name: String,
+    fields: Vec<Term>,
 }
 
 impl Asker {
@@ -36,6 +38,7 @@ impl Asker {
             subresource: attributes.part.unwrap_or_default().to_owned(),
             namespace: attributes.namespace.unwrap_or_default().to_owned(),
             name: attributes.name.to_owned(),
+            fields: Vec::new(),
         };
         Asker {
             authorizer: Arc::clone(authorizer),
@@ -116,8 +119,13 @@ impl Foreign for Check {
                     "subresource" => resource.subresource = text()?,
                     "namespace" => resource.namespace = text()?,
                     "name" => resource.name = text()?,
-                    // Roles do not know selectors: whoever may list some may list all.
-                    "fieldSelector" | "labelSelector" => drop(text()?),
+                    // What cannot be read narrows nothing.
+                    "fieldSelector" => {
+                        let selector = Selector::parse(&text()?).unwrap_or_default();
+                        resource.fields = selector.terms;
+                    }
+                    // Nobody is asked who knows them: whoever may list some may list all.
+                    "labelSelector" => drop(text()?),
                     _ => return Err(Failure::new("no such overload")),
                 }
                 asker.val(Question::Resource(resource))
@@ -161,6 +169,7 @@ impl Resource {
             subresource: &self.subresource,
             namespace: &self.namespace,
             name: &self.name,
+            fields: &self.fields,
         }
     }
 }
