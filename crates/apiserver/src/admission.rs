@@ -12,6 +12,7 @@ mod default_class;
 pub(crate) mod expression;
 mod limit_ranger;
 mod namespace_lifecycle;
+mod node_restriction;
 mod node_taint;
 mod plugin;
 mod pod_resize;
@@ -251,6 +252,9 @@ impl Admission {
             if self.enabled.has(Plugin::NamespaceLifecycle) {
                 namespace_lifecycle::admit(&self.scene(), attributes, None)?;
             }
+            if self.enabled.has(Plugin::NodeRestriction) {
+                node_restriction::judge(&self.scene(), attributes, None)?;
+            }
             self.webhooks.mutate(attributes, None, &mut Rounds::default()).await
         };
         self.timed(Step::Admit, attributes.operation, admitted).await?;
@@ -334,6 +338,7 @@ fn plugins(resource: &Resource) -> Plugins {
             mutating: &[
                 (Plugin::LimitRanger, limit_ranger::admit),
                 (Plugin::ServiceAccount, service_account::admit),
+                (Plugin::NodeRestriction, node_restriction::admit),
                 (Plugin::Priority, priority::admit),
                 (Plugin::DefaultTolerationSeconds, tolerations::admit),
                 (Plugin::RuntimeClass, runtime_class::admit),
@@ -358,11 +363,15 @@ fn plugins(resource: &Resource) -> Plugins {
             judging: &[(Plugin::PodSecurity, pod_security::judge_template)],
         },
         ("", "nodes") => Plugins {
-            mutating: &[(Plugin::TaintNodesByCondition, node_taint::admit)],
+            mutating: &[
+                (Plugin::NodeRestriction, node_restriction::admit),
+                (Plugin::TaintNodesByCondition, node_taint::admit),
+            ],
             judging: &[],
         },
         ("", "persistentvolumeclaims") => Plugins {
             mutating: &[
+                (Plugin::NodeRestriction, node_restriction::admit),
                 (Plugin::DefaultStorageClass, default_class::admit_claim),
                 (Plugin::StorageObjectInUseProtection, protection::admit),
             ],
@@ -382,8 +391,15 @@ fn plugins(resource: &Resource) -> Plugins {
         ("scheduling.k8s.io", "priorityclasses") => {
             Plugins { mutating: &[], judging: &[(Plugin::Priority, priority::judge)] }
         }
+        ("", "serviceaccounts")
+        | ("coordination.k8s.io", "leases")
+        | ("resource.k8s.io", "resourceslices")
+        | ("storage.k8s.io", "csinodes") => Plugins {
+            mutating: &[(Plugin::NodeRestriction, node_restriction::admit)],
+            judging: &[],
+        },
         ("certificates.k8s.io", "certificatesigningrequests") => Plugins {
-            mutating: &[],
+            mutating: &[(Plugin::NodeRestriction, node_restriction::admit)],
             judging: &[
                 (Plugin::CertificateApproval, certificates::judge_approval),
                 (Plugin::CertificateSigning, certificates::judge_signing),

@@ -28,7 +28,7 @@ mod event;
 mod flow_control;
 mod horizontal_pod_autoscaler;
 mod ingress;
-mod internal;
+pub(crate) mod internal;
 pub(crate) mod ip;
 mod ip_address;
 mod job;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::pem::Pem;
 use x509_parser::prelude::FromDer as _;
+use x509_parser::x509::X509Name;
 
 use super::{Attributes, Operation, Scene, items, text};
 use crate::authz::{self, Decision};
@@ -87,15 +88,32 @@ fn require(
     Err(attributes.forbid(Some(request), why))
 }
 
+const UNREAD: &str = "asn1: structure error: not a certificate request";
+
 /// The organizations of a subject. What cannot be read is no reason to let it pass.
 fn organizations(request: &str) -> Result<Vec<String>, &'static str> {
-    const UNREAD: &str = "asn1: structure error: not a certificate request";
+    of_subject(request, |subject| {
+        let names = subject.iter_organization();
+        names.map(|name| name.as_str().map(str::to_owned).map_err(|_| UNREAD)).collect()
+    })
+}
+
+/// The name of a subject, of which the last one counts.
+pub(super) fn common_name(request: &str) -> Result<String, &'static str> {
+    of_subject(request, |subject| match subject.iter_common_name().last() {
+        Some(name) => name.as_str().map(str::to_owned).map_err(|_| UNREAD),
+        None => Ok(String::new()),
+    })
+}
+
+fn of_subject<T>(
+    request: &str,
+    read: impl FnOnce(&X509Name<'_>) -> Result<T, &'static str>,
+) -> Result<T, &'static str> {
     let pem = STANDARD.decode(request).map_err(|_| UNREAD)?;
     let block = Pem::iter_from_buffer(&pem).find_map(Result::ok);
     let block = block.ok_or("PEM block type must be CERTIFICATE REQUEST")?;
     let parsed = X509CertificationRequest::from_der(&block.contents);
     let (_, parsed) = parsed.map_err(|_| UNREAD)?;
-    let subject = &parsed.certification_request_info.subject;
-    let names = subject.iter_organization();
-    names.map(|name| name.as_str().map(str::to_owned).map_err(|_| UNREAD)).collect()
+    read(&parsed.certification_request_info.subject)
 }

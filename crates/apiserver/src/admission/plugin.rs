@@ -2,12 +2,13 @@
 
 use kubewright_apimachinery::json::go_quote;
 
-/// A plugin that this server has. Each takes part unless somebody says otherwise.
+/// A plugin that this server has. Each takes part unless somebody says otherwise, but for [`OFF`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plugin {
     NamespaceLifecycle,
     LimitRanger,
     ServiceAccount,
+    NodeRestriction,
     TaintNodesByCondition,
     PodSecurity,
     Priority,
@@ -29,7 +30,7 @@ pub enum Plugin {
     ResourceQuota,
 }
 
-/// The plugins that have a say. By default all that this server has.
+/// The plugins that have a say. By default all that this server has and upstream has on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PluginSet(u32);
 
@@ -45,10 +46,11 @@ pub enum PluginsError {
     Missing(String),
 }
 
-const ALL: [Plugin; 22] = [
+const ALL: [Plugin; 23] = [
     Plugin::NamespaceLifecycle,
     Plugin::LimitRanger,
     Plugin::ServiceAccount,
+    Plugin::NodeRestriction,
     Plugin::TaintNodesByCondition,
     Plugin::PodSecurity,
     Plugin::Priority,
@@ -70,6 +72,9 @@ const ALL: [Plugin; 22] = [
     Plugin::ResourceQuota,
 ];
 
+/// Plugins that take part only if somebody says so, as upstream's.
+const OFF: [Plugin; 1] = [Plugin::NodeRestriction];
+
 /// Plugins that judge nothing here, as upstream's do unless a feature is on, or that judge kinds
 /// which are not served.
 const IDLE: [&str; 6] = [
@@ -82,7 +87,7 @@ const IDLE: [&str; 6] = [
 ];
 
 /// Plugins that upstream has, and has off by default.
-const MISSING: [&str; 13] = [
+const MISSING: [&str; 12] = [
     "AlwaysDeny",
     "AlwaysPullImages",
     "DenyServiceExternalIPs",
@@ -92,14 +97,13 @@ const MISSING: [&str; 13] = [
     "LimitPodHardAntiAffinityTopology",
     "NamespaceAutoProvision",
     "NamespaceExists",
-    "NodeRestriction",
     "OwnerReferencesPermissionEnforcement",
     "PodNodeSelector",
     "PodTolerationRestriction",
 ];
 
 impl PluginSet {
-    /// All but those in `disable`, of which those in `enable` must be.
+    /// The default with those in `enable` and without those in `disable`.
     pub fn named(enable: &[String], disable: &[String]) -> Result<Self, PluginsError> {
         let mut set = PluginSet::default();
         let both = Vec::from_iter(enable.iter().filter(|name| disable.contains(name)).cloned());
@@ -120,10 +124,18 @@ impl PluginSet {
         if let Some(missing) = enable.iter().find(|name| MISSING.contains(&name.as_str())) {
             return Err(PluginsError::Missing(missing.clone()));
         }
+        for plugin in enable.iter().filter_map(|name| plugin(name)) {
+            set = set.with(plugin);
+        }
         for plugin in disable.iter().filter_map(|name| plugin(name)) {
             set.0 &= !bit(plugin);
         }
         Ok(set)
+    }
+
+    #[must_use]
+    pub fn with(self, plugin: Plugin) -> Self {
+        PluginSet(self.0 | bit(plugin))
     }
 
     pub fn has(self, plugin: Plugin) -> bool {
@@ -141,7 +153,8 @@ impl PluginSet {
 
 impl Default for PluginSet {
     fn default() -> Self {
-        PluginSet(ALL.into_iter().fold(0, |set, plugin| set | bit(plugin)))
+        let on = ALL.into_iter().filter(|plugin| !OFF.contains(plugin));
+        PluginSet(on.fold(0, |set, plugin| set | bit(plugin)))
     }
 }
 
@@ -173,10 +186,15 @@ mod tests {
 
     #[test]
     fn plugins_take_part_unless_they_are_disabled() {
-        check(&[], &[], Ok(&[]));
-        check(&["Priority", "AlwaysAdmit"], &[], Ok(&[]));
-        check(&[], &["ServiceAccount"], Ok(&[Plugin::ServiceAccount]));
-        check(&[], &["NodeRestriction", "JobValidation"], Ok(&[]));
+        check(&[], &[], Ok(&OFF));
+        check(&["Priority", "AlwaysAdmit"], &[], Ok(&OFF));
+        check(&[], &["ServiceAccount"], Ok(&[Plugin::ServiceAccount, Plugin::NodeRestriction]));
+        check(&[], &["NodeRestriction", "JobValidation"], Ok(&OFF));
+    }
+
+    #[test]
+    fn some_plugins_take_part_only_when_they_are_enabled() {
+        check(&["NodeRestriction"], &[], Ok(&[]));
     }
 
     #[test]
@@ -189,10 +207,12 @@ mod tests {
             Err("[Priority] in enable-admission-plugins and disable-admission-plugins overlapped"),
         );
         check(
-            &["NodeRestriction"],
+            &["AlwaysPullImages"],
             &[],
-            Err("enable-admission-plugins plugin \"NodeRestriction\" is not part of this server: \
-                 leave it out"),
+            Err(
+                "enable-admission-plugins plugin \"AlwaysPullImages\" is not part of this server: \
+                 leave it out",
+            ),
         );
     }
 }

@@ -20,7 +20,7 @@ async fn with_account() -> Server {
     server
 }
 
-async fn create(server: &Server, path: &str, object: Value) -> Value {
+pub(super) async fn create(server: &Server, path: &str, object: Value) -> Value {
     let (code, created) = ask(server, &format!("POST {path}"), object).await;
     assert_eq!(code, 201, "{created}");
     created

@@ -22,7 +22,7 @@ pub(super) fn shown(type_name: &str, value: &Value) -> Value {
 }
 
 /// What changed between two structs of this type, line by line.
-pub(super) fn diff(type_name: &str, old: &Value, new: &Value) -> String {
+pub(crate) fn diff(type_name: &str, old: &Value, new: &Value) -> String {
     diff::unified(&pretty(&shown(type_name, old)), &pretty(&shown(type_name, new)))
 }
 

@@ -30,7 +30,8 @@ pub(crate) fn strict_server() -> Server {
 fn made(kubelets: connect::Access, allows_privileged: bool) -> Server {
     let clock = || Duration::from_secs(1_700_000_000);
     let store = Store::memory(Config::new(index::extract, index::resource_of, clock));
-    let authorizer = Arc::new(Authorizer::new(store.clone()));
+    let modes = vec![authz::Mode::Node, authz::Mode::Rbac];
+    let authorizer = Arc::new(Authorizer::new(store.clone()).with_modes(modes));
     let authenticator = Authenticator::new(
         store.clone(),
         authorizer,
@@ -49,7 +50,7 @@ fn made(kubelets: connect::Access, allows_privileged: bool) -> Server {
         identity: None,
         kubelets,
         companions: Vec::new(),
-        admission: crate::admission::PluginSet::default(),
+        admission: PluginSet::default().with(admission::Plugin::NodeRestriction),
         allows_privileged,
         version: crate::version::GIT_VERSION.to_owned(),
     })
