@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kubewright::Cache;
-use kubewright_apiserver::admission::PluginSet;
+use kubewright_apiserver::admission::{Plugin, PluginSet};
 use kubewright_apiserver::aggregate::Identity;
 use kubewright_apiserver::audit;
 use kubewright_apiserver::authn::key::{KeyError, SigningKey, VerifyingKey};
@@ -490,7 +490,8 @@ fn texts(list: &[String]) -> Vec<&str> {
 impl Default for Terms {
     fn default() -> Self {
         Terms {
-            modes: vec![Mode::Rbac],
+            // As with kubeadm, here and for the plugin: nodes have what is theirs.
+            modes: vec![Mode::Node, Mode::Rbac],
             anonymous: true,
             static_tokens: StaticTokens::default(),
             issuers: vec![ISSUER.to_owned()],
@@ -498,7 +499,7 @@ impl Default for Terms {
             audiences: Vec::new(),
             token_keys: None,
             token_lifetimes: Lifetimes::default(),
-            admission: PluginSet::default(),
+            admission: PluginSet::default().with(Plugin::NodeRestriction),
             // As with kubeadm, which has its servers told so; they would allow none by themselves.
             allows_privileged: true,
             service_cidrs: vec![SERVICE_CIDR.to_owned()],

@@ -27,6 +27,8 @@ mod kinds;
 mod metrics;
 mod mistakes;
 mod namespaces;
+mod node_access;
+mod node_writes;
 mod nodes;
 mod own_objects;
 mod patches;
@@ -145,6 +147,8 @@ pub fn all() -> Vec<Scenario> {
         rules::SCENARIOS,
         auth::SCENARIOS,
         access::SCENARIOS,
+        node_access::SCENARIOS,
+        node_writes::SCENARIOS,
         tokens::SCENARIOS,
         own_objects::SCENARIOS,
         kinds::SCENARIOS,

@@ -309,8 +309,7 @@ fn modes(given: &Given) -> Result<Vec<Mode>> {
         match name.as_str() {
             "RBAC" => modes.push(Mode::Rbac),
             "AlwaysAllow" => modes.push(Mode::AlwaysAllow),
-            // It grants kubelets what they need, and there are none.
-            "Node" => {}
+            "Node" => modes.push(Mode::Node),
             "ABAC" | "Webhook" | "AlwaysDeny" => bail!(
                 "authorization-mode {name:?} is not supported here: use RBAC, Node or AlwaysAllow"
             ),

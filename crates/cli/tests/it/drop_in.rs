@@ -294,6 +294,30 @@ async fn a_server_reports_the_version_that_it_is_told() {
 }
 
 #[tokio::test]
+async fn nodes_have_what_is_theirs_where_the_server_is_told_so() {
+    let bench = Bench::new();
+    let keys = Keys::new(bench.dir.path());
+    let port = free_port();
+    let _etcd = bench.etcd(port).await;
+    let url = format!("http://127.0.0.1:{port}");
+    let modes = "--authorization-mode=Node,RBAC";
+    let (_apiserver, access) =
+        bench.apiserver(&url, &keys, &[modes, "--enable-admission-plugins=NodeRestriction"]).await;
+    let mut client = access.client().await;
+    let own = [("impersonate-user", "system:node:n"), ("impersonate-group", "system:nodes")];
+    let nodes = "/api/v1/nodes";
+    let named = |name: &str| json!({ "metadata": { "name": name } });
+    assert_eq!(client.send_with(&own, "POST", nodes, &named("n")).await.0, 201);
+    let (status, refused) = client.send_with(&own, "POST", nodes, &named("m")).await;
+    let message = "nodes \"m\" is forbidden: node \"n\" is not allowed to modify node \"m\"";
+    assert_eq!((status, &refused["message"]), (403, &json!(message)));
+    let (status, refused) = client.send_with(&own, "GET", nodes, &Value::Null).await;
+    let why = "node 'n' cannot read all nodes, only its own Node object";
+    let message = refused["message"].as_str().unwrap_or_default();
+    assert!(status == 403 && message.ends_with(why), "{refused}");
+}
+
+#[tokio::test]
 async fn what_is_written_survives_both_programs() {
     let bench = Bench::new();
     let keys = Keys::new(bench.dir.path());

@@ -333,7 +333,9 @@ fn apiserver_arguments(ports: &Ports, etcd_url: &str, controllers: bool) -> Vec<
         // As kubeadm has it: names of nodes need not be known to this machine.
         "--kubelet-preferred-address-types=InternalIP,ExternalIP,Hostname".to_owned(),
         "--token-auth-file=tokens.csv".to_owned(),
-        "--authorization-mode=RBAC".to_owned(),
+        // As kubeadm has it, here and for the plugin: nodes have what is theirs.
+        "--authorization-mode=Node,RBAC".to_owned(),
+        "--enable-admission-plugins=NodeRestriction".to_owned(),
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
         "--service-account-key-file=service-account.pub".to_owned(),
         "--service-account-signing-key-file=service-account.key".to_owned(),
