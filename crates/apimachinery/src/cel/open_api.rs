@@ -181,6 +181,7 @@ mod tests {
         check("self.child.size", Ok("int"));
         check("self.children.map(child, child.size)", Ok("list(int)"));
         check("self.__namespace__", Ok("bool"));
+        check("self.namespace", Ok("bool"));
         check("self.child.sise", Err("undefined field 'sise'"));
     }
 

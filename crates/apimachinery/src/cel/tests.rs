@@ -173,6 +173,17 @@ fn names_are_escaped_and_found_again() {
 }
 
 #[test]
+fn fields_that_are_called_as_words_of_the_language_need_no_escape() {
+    let string = json!({"type": "string"});
+    let schema = json!({"type": "object", "properties": {"namespace": string, "x-y": string}});
+    let object = json!({"namespace": "n"});
+    check(&schema, &object, "self.namespace == self.__namespace__", "true for 5");
+    check(&schema, &object, "has(self.namespace) && self.?namespace.hasValue()", "true for 4");
+    let nope = "ERROR: <input>:1:5: undefined field 'package'\n | self.package\n | ....^";
+    check(&schema, &object, "self.package", nope);
+}
+
+#[test]
 fn hostile_texts_end_in_a_verdict() {
     use proptest::prelude::*;
 

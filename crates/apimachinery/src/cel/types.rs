@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
+use super::escape;
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum Type {
     /// Of what was found wrong; it fits everywhere, so that one mistake is reported once.
@@ -42,9 +44,12 @@ pub struct Object {
 }
 
 impl Object {
-    /// The type of a field, if there is such a field.
+    /// The type of a field, if there is such a field. One that is called like a word of the
+    /// language may be written as it is, too, since behind a dot only a field can stand.
     pub(super) fn field(&self, name: &str) -> Option<Type> {
-        let declared = self.fields.get(name).cloned();
+        let escaped =
+            || escape::is_reserved(name).then(|| self.fields.get(&*format!("__{name}__")));
+        let declared = self.fields.get(name).or_else(|| escaped().flatten()).cloned();
         declared.or_else(|| self.is_open.then_some(Type::Dyn))
     }
 }

@@ -10,6 +10,7 @@ use crate::endpoint::{Answer, Request};
 
 scenarios! { "rules":
     a_rule_is_checked_against_the_schema [C13],
+    a_rule_names_fields_as_they_are_called [C13],
     a_rule_may_not_cost_too_much [C13],
     all_rules_together_may_not_cost_too_much [C13],
     a_broken_rule_is_reported_in_its_own_words [C13],
@@ -93,6 +94,25 @@ async fn a_rule_is_checked_against_the_schema(cx: Context) -> Result<()> {
         ends_with(&causes[0], expected)?;
     }
     Ok(())
+}
+
+/// Also if that is a word of the language, as `namespace` is; then nothing is known of their sizes.
+async fn a_rule_names_fields_as_they_are_called(cx: Context) -> Result<()> {
+    let string = json!({ "type": "string", "maxLength": 10 });
+    let properties = json!({ "namespace": string, "x-y": string });
+    let rule = |rule: &str| object(properties.clone(), json!([{ "rule": rule }]));
+    let wrong = refused(&cx, rule("self.namespace.matches('^a+$')")).await?;
+    let start = "SCHEMA.properties[spec].x-kubernetes-validations[0].rule: Forbidden: estimated";
+    ensure!(wrong.iter().any(|cause| cause.starts_with(start)), "{wrong:?}");
+    ensure!(refused(&cx, rule("self.__namespace__.matches('^a+$')")).await.is_err());
+
+    let both = "!has(self.namespace) || self.namespace == self.__namespace__ && \
+                self.namespace != self.x__dash__y";
+    cx.define(&cx.widgets(spec(rule(both)))).await?;
+    expect(&judge(&cx, json!({ "namespace": "a", "x-y": "b" })).await?, 201)?;
+    let causes = causes(&judge(&cx, json!({ "namespace": "a", "x-y": "a" })).await?)?;
+    ensure!(causes.len() == 1, "{causes:?}");
+    ends_with(&causes[0], &format!("failed rule: {both}"))
 }
 
 async fn a_rule_may_not_cost_too_much(cx: Context) -> Result<()> {
