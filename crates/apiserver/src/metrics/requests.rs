@@ -58,8 +58,6 @@ const CODES: [u16; 36] = [
     408, 409, 410, 411, 412, 413, 415, 422, 429, 431, 500, 501, 502, 503, 504, 505, 599,
 ];
 
-const CACHE_LINE_BYTES: usize = 64;
-
 const GROUP_VERSION_ROOTS: [&str; 2] = ["/api", "/apis"];
 
 impl<'a> Route<'a> {
@@ -120,13 +118,7 @@ impl<'a> Route<'a> {
     }
 
     fn owned(&self) -> Route<'static> {
-        // Every request reads them, on every core. Small texts lie beside others, and if these are
-        // written all the time, reading costs more than all that is counted here.
-        let own = |text: &Cow<'_, str>| {
-            let mut owned = String::with_capacity(CACHE_LINE_BYTES);
-            owned.push_str(text);
-            Cow::Owned(owned)
-        };
+        let own = |text: &Cow<'_, str>| Cow::Owned(text.clone().into_owned());
         Route {
             group: own(&self.group),
             resource: own(&self.resource),
