@@ -33,6 +33,7 @@ pub(crate) struct Shelf {
     store: Store,
     metrics: Arc<Metrics>,
     about: Arc<discovery::Server>,
+    outlines: life::Outlines,
     current: RwLock<Current>,
 }
 
@@ -66,7 +67,7 @@ impl Shelf {
             read: HashMap::new(),
             registry: Registry::new(store.clone(), identity),
         });
-        let shelf = Shelf { store, metrics, about, current };
+        let shelf = Shelf { store, metrics, about, outlines: life::Outlines::default(), current };
         shelf.refresh();
         shelf
     }

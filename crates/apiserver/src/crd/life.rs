@@ -7,13 +7,14 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kubewright_apimachinery::json;
 use kubewright_apimachinery::schema::crd;
-use kubewright_store::{Start, WatchError};
+use kubewright_store::{Range, Rev, Revision, Start, WatchError};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -23,7 +24,7 @@ use crate::admission;
 use crate::catalog::Catalog;
 use crate::conditions;
 use crate::delete::{CLEANUP, Delete, Whose};
-use crate::index::{self, PREFIX};
+use crate::index::{self, Index, PREFIX};
 use crate::meta;
 use crate::options::{DeleteOptions, WriteOptions};
 use crate::refusal::Refusal;
@@ -92,19 +93,55 @@ pub(crate) async fn run(server: Arc<Inner>, shutdown: CancellationToken) {
     leaving.shutdown().await;
 }
 
-/// The next definition that is not where it could be, a step further.
-fn next(server: &Inner) -> Option<(String, Value)> {
-    let stored = stored(server);
-    let now = meta::time(server.now());
-    stored.iter().find_map(|definition| {
-        let further = step(definition, &stored, &now)?;
-        Some((meta::text(definition, "name").to_owned(), further))
-    })
+/// What the life of stored definitions depends on, by their keys, while their revisions are these.
+/// Every write of a definition has all of them looked at, and most of a definition are schemas,
+/// which do not matter here.
+#[derive(Default)]
+pub(super) struct Outlines(Mutex<HashMap<String, (Revision, Arc<Value>)>>);
+
+impl Outlines {
+    /// The outline of each stored definition, beside what it is of.
+    fn of<'s>(&self, stored: &'s Range<Index>) -> Vec<(&'s Arc<Rev<Index>>, Arc<Value>)> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = HashMap::with_capacity(known.len());
+        let mut outlines = Vec::with_capacity(stored.len());
+        for rev in stored.iter() {
+            let key = rev.key.as_str();
+            let same = known.remove(key).filter(|(revision, _)| *revision == rev.revision);
+            let same = same.map(|(_, outline)| outline);
+            let Some(outline) = same.or_else(|| Some(Arc::new(outline(index::object(rev)?))))
+            else {
+                continue;
+            };
+            read.insert(key.to_owned(), (rev.revision, Arc::clone(&outline)));
+            outlines.push((rev, outline));
+        }
+        *known = read;
+        outlines
+    }
 }
 
-fn stored(server: &Inner) -> Vec<Value> {
-    let range = server.store.snapshot().range(DEFINITIONS, None, None);
-    range.iter().filter_map(|rev| index::object(rev)).collect()
+/// A definition without what is large and decides nothing here.
+fn outline(mut definition: Value) -> Value {
+    for (part, field) in [("spec", "versions"), ("metadata", "managedFields")] {
+        if let Some(fields) = definition[part].as_object_mut() {
+            fields.shift_remove(field);
+        }
+    }
+    definition
+}
+
+/// The next definition that is not where it could be, a step further.
+fn next(server: &Inner) -> Option<(String, Value)> {
+    let stored = server.store.snapshot().range(DEFINITIONS, None, None);
+    let (revs, outlines): (Vec<_>, Vec<_>) = server.shelf.outlines.of(&stored).into_iter().unzip();
+    let now = meta::time(server.now());
+    revs.iter().zip(&outlines).find_map(|(rev, outline)| {
+        let mut further = step(outline, &outlines, &now)?;
+        let mut definition = index::object(rev)?;
+        definition["status"] = further["status"].take();
+        Some((meta::text(outline, "name").to_owned(), definition))
+    })
 }
 
 /// Definitions that are going and wait for us.
@@ -112,13 +149,16 @@ fn doomed(server: &Inner) -> Vec<String> {
     let waits = |definition: &Value| {
         meta::is_deleting(definition) && meta::finalizers(definition).contains(&CLEANUP)
     };
-    let stored = stored(server).into_iter().filter(waits);
-    stored.map(|definition| meta::text(&definition, "name").to_owned()).collect()
+    let stored = server.store.snapshot().range(DEFINITIONS, None, None);
+    let outlines = server.shelf.outlines.of(&stored).into_iter();
+    let doomed = outlines.filter(|(_, outline)| waits(outline));
+    doomed.map(|(_, outline)| meta::text(&outline, "name").to_owned()).collect()
 }
 
 /// A definition a step further: first its names are settled, then it is established, then it says
-/// whether it may be in its group. `None` when there is nothing to do.
-fn step(definition: &Value, all: &[Value], now: &str) -> Option<Value> {
+/// whether it may be in its group. Only its status becomes another. `None` when there is nothing to
+/// do.
+fn step(definition: &Value, all: &[impl Borrow<Value>], now: &str) -> Option<Value> {
     if let Some(named) = name(definition, all, now) {
         return Some(named);
     }
@@ -163,7 +203,7 @@ fn state(kind: &str, status: &str, (reason, message): (&str, &str), now: &str) -
 }
 
 /// Settles the names of a definition: each that nobody else in the group has is accepted.
-fn name(definition: &Value, all: &[Value], now: &str) -> Option<Value> {
+fn name(definition: &Value, all: &[impl Borrow<Value>], now: &str) -> Option<Value> {
     let wanted = &definition["spec"]["names"];
     let accepted = &definition["status"]["acceptedNames"];
     if wanted == accepted {
@@ -224,10 +264,11 @@ fn name(definition: &Value, all: &[Value], now: &str) -> Option<Value> {
 }
 
 /// The names of resources and kinds that definitions of the group have, this one's among them.
-fn taken(definition: &Value, all: &[Value]) -> (HashSet<String>, HashSet<String>) {
+fn taken(definition: &Value, all: &[impl Borrow<Value>]) -> (HashSet<String>, HashSet<String>) {
     let (mut resources, mut kinds) = (HashSet::new(), HashSet::new());
     let group = &definition["spec"]["group"];
-    for other in all.iter().filter(|other| other["spec"]["group"] == *group) {
+    let all = all.iter().map(Borrow::borrow);
+    for other in all.filter(|other: &&Value| other["spec"]["group"] == *group) {
         let names = &other["status"]["acceptedNames"];
         let text = |field: &str| names[field].as_str().unwrap_or_default().to_owned();
         resources.extend([text("plural"), text("singular")]);
