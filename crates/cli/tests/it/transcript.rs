@@ -226,6 +226,11 @@ static AGE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(\d+[smhd](\d+[smhd])?|<invalid>|<unknown>)( |$)").expect("a pattern")
 });
 
+/// What a client whose patience ends says of its own watch, if it comes to that before it leaves.
+static SHORT_WATCH: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^I\d{4} .* reflector\.go:.* very short watch: ").expect("a pattern")
+});
+
 pub(crate) fn mask(printed: &str) -> Vec<String> {
     let mask_line = |line: &str| {
         let masked = MASKS.iter().fold(line.to_owned(), |line, (mask, with)| {
@@ -238,7 +243,7 @@ pub(crate) fn mask(printed: &str) -> Vec<String> {
             columns.split("  ").map(|cell| format!("  {}", AGE.replace(cell, "<age>$3"))).collect();
         format!("{name}{columns}").trim_end().to_owned()
     };
-    printed.trim_end().lines().map(mask_line).collect()
+    printed.trim_end().lines().filter(|line| !SHORT_WATCH.is_match(line)).map(mask_line).collect()
 }
 
 /// The first command whose output is another, and both outputs.
@@ -264,4 +269,7 @@ fn masks_hide_what_must_differ_and_nothing_else() {
     check("uid: 8d5f7a52-0c2e-4d0a-9d3e-0a1b2c3d4e5f", "uid: <uid>");
     check("Server Version: v1.36.4+kubewright", "Server Version: v1.36.4");
     check("80:30123/TCP", "80:<port>/TCP");
+    let told = "I1120 00:16:41.215082  22500 reflector.go:664] \"Warning: watch ended with error\" \
+                err=\"very short watch: it lasted less than a second\"\ndone";
+    check(told, "done");
 }
