@@ -2,7 +2,8 @@
 
 use kubewright_apimachinery::json::go_quote;
 
-/// A plugin that this server has. Each takes part unless somebody says otherwise, but for [`OFF`].
+/// A plugin that this server has. Each takes part unless somebody says otherwise, but for those that
+/// upstream leaves out unless it is told to have them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plugin {
     NamespaceLifecycle,
