@@ -43,6 +43,8 @@ pub(crate) struct Sizes {
     logs: u64,
 }
 
+/// Each was begun by a store that was opened, or by one that wrote much: all are read at a start.
+const LOGS_MAX: u64 = 32;
 /// So much memory is kept from batch to batch.
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -130,12 +132,16 @@ pub fn begin_after(dir: &Path, used: Revision) -> Result<(), OpenError> {
 /// An open directory.
 pub(crate) struct Disk {
     // In the order in which they must be dropped: the lock goes last.
-    base: Option<Background<u64>>,
+    renewal: Option<Renewal>,
     log: Log,
     data: PathBuf,
     sizes: Sizes,
     latest: Option<Arc<dyn Latest>>,
     base_bytes: u64,
+    /// The first log that is needed.
+    first: u64,
+    /// The log at which a base was begun last: one that fails is not tried again at once.
+    drafted: u64,
     /// In logs that a new base would stand for, but for the one that is written to.
     log_bytes: u64,
     /// A batch as it is written.
@@ -143,6 +149,14 @@ pub(crate) struct Disk {
     synced: Revision,
     last: Marker,
     _lock: File,
+}
+
+/// How far a new base is.
+enum Renewal {
+    /// It is written, under another name. Then comes the next step, if it can be.
+    Draft { number: u64, work: Background<u64> },
+    /// It takes its place, and what it stands for goes.
+    Place { number: u64, bytes: u64, work: Background<()> },
 }
 
 pub(crate) struct Loaded {
@@ -156,21 +170,25 @@ impl Disk {
         if !layout::exists(dir)? {
             create(dir, &[], Marker::new(Revision::FIRST), sizes)?;
         }
+        // Names may be as fresh as what they name, and what is removed below relies on them.
+        layout::settle(dir)?;
         let data = layout::data(dir);
         let (loaded, end) = recovery::recover(&data)?;
-        let End { log, position, base_bytes, log_bytes } = end;
-        let log = Log::open(&data, log, position, sizes).map_err(|error| io_error(&data, error))?;
+        let log = Log::open(&data, &end, sizes).map_err(|error| io_error(&data, error))?;
+        let End { first, base_bytes, log_bytes, .. } = end;
         let last = loaded.marker;
         let disk = Self {
-            base: None,
+            renewal: None,
             log,
             data,
             sizes,
             latest: None,
             base_bytes,
+            first,
+            drafted: 0,
             log_bytes,
             buffer: Vec::new(),
-            synced: last.synced,
+            synced: last.revision,
             last,
             _lock: lock,
         };
@@ -195,33 +213,53 @@ impl Disk {
             self.buffer = Vec::new();
         }
         self.log.look_ahead();
-        self.renew();
+        self.renew()
+    }
+
+    /// Takes a new base a step further, and begins one if logs have become long or many.
+    fn renew(&mut self) -> io::Result<()> {
+        self.renewal = match self.renewal.take() {
+            None => self.begin_draft(),
+            Some(Renewal::Draft { number, mut work }) => match work.done() {
+                None => Some(Renewal::Draft { number, work }),
+                Some(Ok(bytes)) => {
+                    // What readers saw of the log may not be durable yet. All before it is.
+                    self.log.sync()?;
+                    let data = self.data.clone();
+                    let started = Background::start(move |_| base::place(&data, number));
+                    under_way(started).map(|work| Renewal::Place { number, bytes, work })
+                }
+                Some(Err(error)) => under_way(Err(error)),
+            },
+            Some(Renewal::Place { number, bytes, mut work }) => match work.done() {
+                None => Some(Renewal::Place { number, bytes, work }),
+                Some(Ok(())) => {
+                    (self.first, self.base_bytes) = (number, bytes);
+                    None
+                }
+                Some(Err(error)) => under_way(Err(error)),
+            },
+        };
         Ok(())
     }
 
-    /// Makes a new base if logs have become long enough, and takes note when it is made.
-    fn renew(&mut self) {
-        match self.base.as_mut().map(Background::done) {
-            Some(Some(made)) => {
-                self.base = None;
-                match made {
-                    Ok(bytes) => self.base_bytes = bytes,
-                    Err(error) => tracing::warn!(%error, "logs could not be made shorter"),
-                }
-            }
-            Some(None) => return,
-            None => {}
+    fn begin_draft(&mut self) -> Option<Renewal> {
+        let (latest, number) = (self.latest.clone()?, self.log.number());
+        let is_long = self.log_bytes >= self.base_bytes.max(self.sizes.logs);
+        let is_due = is_long || number - self.first >= LOGS_MAX;
+        if !is_due || number == self.drafted {
+            return None;
         }
-        let Some(latest) = self.latest.clone() else { return };
-        if self.log_bytes < self.base_bytes.max(self.sizes.logs) {
-            return;
-        }
-        self.log_bytes = 0;
-        let (data, number) = (self.data.clone(), self.log.number());
-        let started = Background::start(move |leave| base::begin(&data, number, &*latest, leave));
-        self.base =
-            started.inspect_err(|error| tracing::warn!(%error, "logs cannot be made shorter")).ok();
+        (self.log_bytes, self.drafted) = (0, number);
+        let data = self.data.clone();
+        let started = Background::start(move |leave| base::draft(&data, number, &*latest, leave));
+        under_way(started).map(|work| Renewal::Draft { number, work })
     }
+}
+
+/// Nobody waits for a new base, and without it there is still the old one.
+fn under_way<T>(started: io::Result<T>) -> Option<T> {
+    started.inspect_err(|error| tracing::warn!(%error, "logs could not be made shorter")).ok()
 }
 
 impl Engine for Disk {
@@ -238,8 +276,10 @@ impl Engine for Disk {
         }
         let mut close = || {
             self.log.sync()?;
-            self.write(&[], Marker::new(revision), true)?;
-            self.base = None;
+            // It vouches for what is there, and not for numbers that were never written.
+            let synced = self.last.revision;
+            self.write(&[], Marker { revision, ceiling: revision, synced }, true)?;
+            self.renewal = None;
             self.log.close()
         };
         close().map_err(|error| Arc::new(error) as EngineError)

@@ -228,7 +228,7 @@ static AGE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// What a client whose patience ends says of its own watch, if it comes to that before it leaves.
 static SHORT_WATCH: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^I\d{4} .* reflector\.go:.* very short watch: ").expect("a pattern")
+    Regex::new(r"^I\d{4} .* reflector\.go:.*very short watch: ").expect("a pattern")
 });
 
 pub(crate) fn mask(printed: &str) -> Vec<String> {

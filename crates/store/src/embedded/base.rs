@@ -1,7 +1,8 @@
 //! Everything written anew, so that the logs before can go.
 //!
 //! The dump of a moment stands for all that the logs before it say. It is made beside the
-//! committer, from what readers see, while the next log is written to.
+//! committer, from what readers see, while the next log is written to: first under another name, and
+//! when the logs are known to say all that is in it, it takes its place.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -13,37 +14,34 @@ use super::log::PIECE_BYTES;
 use crate::dump::create_private;
 use crate::engine::Latest;
 
-/// Writes what the log `number` begins from, and removes what came before. All that came before must
-/// be visible, and something of that log durable. Says how long the base is.
-pub(super) fn begin(
+/// Writes what the log `number` begins from. All that came before must be visible, and something of
+/// that log durable. Says how long it is.
+pub(super) fn draft(
     data: &Path,
     number: u64,
     latest: &dyn Latest,
     leave: &Leave,
 ) -> io::Result<u64> {
-    let (draft, base) = (Place::Draft(number).path(data), Place::Base(number).path(data));
+    let draft = Place::Draft(number).path(data);
     let write = || -> io::Result<u64> {
         let paced = Paced { file: create_private(&draft)?, bytes: 0, unsynced: 0, leave };
         let mut out = BufWriter::with_capacity(PIECE_BYTES / 4, paced);
         latest.dump(&mut out)?;
         let Paced { file, bytes, .. } = out.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.sync_all()?;
-        // What readers see may not be durable yet. The base must not know more than the logs do.
-        for place in places(data)? {
-            if matches!(place, Place::Log(log) if log >= number) {
-                File::open(place.path(data))?.sync_data()?;
-            }
-        }
-        fs::rename(&draft, &base)?;
-        sync_names(data)?;
         Ok(bytes)
     };
-    let bytes = write().inspect_err(|_| {
+    write().inspect_err(|_| {
         // As for blank logs.
         let _ = fs::remove_file(&draft);
-    })?;
-    clear_before(data, number)?;
-    Ok(bytes)
+    })
+}
+
+/// Has a draft take the place of what came before. The logs must say all that is in it, and last.
+pub(super) fn place(data: &Path, number: u64) -> io::Result<()> {
+    fs::rename(Place::Draft(number).path(data), Place::Base(number).path(data))?;
+    sync_names(data)?;
+    clear_before(data, number)
 }
 
 /// Removes what a base stands for, and what it replaces.

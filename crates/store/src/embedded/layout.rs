@@ -229,6 +229,16 @@ fn sync(paths: &[impl AsRef<Path> + Sync]) -> io::Result<()> {
     })
 }
 
+/// Makes sure that the names of a store that is there last: whoever made them may have been killed
+/// before.
+pub(crate) fn settle(dir: &Path) -> Result<(), OpenError> {
+    let data = data(dir);
+    let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let names: Vec<&Path> =
+        [Some(data.as_path()), Some(dir), parent].into_iter().flatten().collect();
+    sync(&names).map_err(|error| io_error(dir, error))
+}
+
 /// Whether there is nothing in `dir` but what an interrupted creation leaves.
 fn is_vacant(dir: &Path) -> Result<bool, OpenError> {
     let entries = match fs::read_dir(dir) {

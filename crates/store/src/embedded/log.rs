@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use super::Sizes;
 use super::background::{Background, Leave};
 use super::layout::{Place, sync_names};
+use super::recovery::End;
 use crate::dump::create_private;
 
 /// So much is synced at a time of what nobody waits for, so that those who are waited for need not
@@ -41,21 +42,24 @@ struct Blank {
 }
 
 impl Log {
-    /// Goes on behind `position` in a log that is there.
-    pub(super) fn open(data: &Path, number: u64, position: u64, sizes: Sizes) -> io::Result<Self> {
-        let file = File::options().write(true).open(Place::Log(number).path(data))?;
-        let blank_to = file.metadata()?.len();
-        let data = data.to_owned();
-        // Of what was found nobody knows whether a sync covers it.
-        let is_synced = false;
+    /// Goes on in a log that is there, at its end.
+    pub(super) fn open(data: &Path, end: &End, sizes: Sizes) -> io::Result<Self> {
+        let End { log: number, position, proven, .. } = *end;
+        let file = File::options().read(true).write(true).open(Place::Log(number).path(data))?;
+        // What was found may be in memory only, even if a sync of it failed once: no other sync would
+        // write it then. What nothing vouches for is written once more, before anybody sees it.
+        let mut unproven = vec![0; usize::try_from(position - proven).map_err(io::Error::other)?];
+        file.read_exact_at(&mut unproven, proven)?;
+        file.write_all_at(&unproven, proven)?;
+        file.sync_data()?;
         Ok(Self {
-            data,
+            data: data.to_owned(),
             sizes,
             number,
+            blank_to: file.metadata()?.len(),
             file,
             position,
-            blank_to,
-            is_synced,
+            is_synced: true,
             next: None,
             next_from: 0,
         })
@@ -86,8 +90,7 @@ impl Log {
                 Ok(true)
             }
             Err(error) => {
-                tracing::warn!(%error, "no log was made in advance, so writes take longer");
-                self.next_from = self.position + self.next_bytes();
+                self.do_without(&error);
                 Ok(false)
             }
         }
@@ -116,9 +119,10 @@ impl Log {
         }
         let (path, bytes) = (Place::Log(self.number + 1).path(&self.data), self.next_bytes());
         let started = Background::start(move |leave| blank(&path, bytes, leave));
-        self.next = started
-            .inspect_err(|error| tracing::warn!(%error, "no log can be made in advance"))
-            .ok();
+        match started {
+            Ok(started) => self.next = Some(started),
+            Err(error) => self.do_without(&error),
+        }
     }
 
     /// Takes away what was only made in advance.
@@ -129,6 +133,11 @@ impl Log {
         }
         self.file.set_len(self.position)?;
         self.file.sync_all()
+    }
+
+    fn do_without(&mut self, error: &io::Error) {
+        tracing::warn!(%error, "no log was made in advance, so writes take longer");
+        self.next_from = self.position + self.next_bytes();
     }
 
     /// A busy store gets longer ones.

@@ -7,7 +7,7 @@
 //! later marker calls synced, an acknowledged write is missing and the log is damaged; otherwise
 //! nobody was promised what is missing, and the log is cut there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -25,8 +25,13 @@ pub(super) const FIRST: u64 = 1;
 
 /// Where the next batch goes, and what there is before it.
 pub(super) struct End {
+    /// The log that was written to last.
     pub(super) log: u64,
     pub(super) position: u64,
+    /// What stands there before this, something later vouches for.
+    pub(super) proven: u64,
+    /// The first log that is needed.
+    pub(super) first: u64,
     pub(super) base_bytes: u64,
     /// Of all logs before that one.
     pub(super) log_bytes: u64,
@@ -64,7 +69,8 @@ pub(super) fn recover(data: &Path) -> Result<(Loaded, End), OpenError> {
     };
     let loaded = state.loaded(&logs, &last)?;
     let log_bytes = logs.iter().map(|log| log.bytes).sum();
-    let end = End { log: last.number, position: last.bytes, base_bytes, log_bytes };
+    let (log, position, proven) = (last.number, last.bytes, last.proven);
+    let end = End { log, position, proven, first, base_bytes, log_bytes };
 
     let tidy = || {
         if !last.rest.is_blank {
@@ -85,9 +91,9 @@ fn read_base(path: PathBuf) -> Result<(State, u64), OpenError> {
     let failed = |error| io_error(&path, error);
     let bytes = fs::metadata(&path).map_err(failed)?.len();
     let read = dump::read(&path).map_err(failed)?;
-    let Some((stored, _)) = read else { return Err(damaged(path, "it is not whole")) };
+    let Some((stored, revision)) = read else { return Err(damaged(path, "it is not whole")) };
     let latest = stored.into_iter().map(|stored| (stored.key.clone(), stored)).collect();
-    Ok((State { latest, marker: None }, bytes))
+    Ok((State { latest, marker: None, base: Some(revision) }, bytes))
 }
 
 fn damaged(path: PathBuf, what: impl Into<String>) -> OpenError {
@@ -100,6 +106,8 @@ struct State {
     latest: HashMap<Key, Stored>,
     /// Of the last batch.
     marker: Option<Marker>,
+    /// Where the base was made.
+    base: Option<Revision>,
 }
 
 impl State {
@@ -118,7 +126,7 @@ impl State {
     fn loaded(self, sealed: &[Log], last: &Log) -> Result<Loaded, OpenError> {
         // A log is synced before the next one is begun, and something of the first one before there
         // is a store or a base at all.
-        let unread = sealed.iter().find(|log| !log.rest.is_blank);
+        let unread = sealed.iter().find(|log| !log.rest.is_blank || log.bytes == 0);
         let unread = unread.or((last.lost || self.marker.is_none()).then_some(last));
         let (None, Some(marker)) = (unread, self.marker) else {
             let log = unread.unwrap_or(last);
@@ -126,12 +134,12 @@ impl State {
             return Err(damaged(log.path.clone(), what));
         };
         let stored: Vec<Stored> = self.latest.into_values().collect();
-        match stored.iter().find(|stored| stored.revision > marker.revision) {
-            Some(young) => {
-                Err(damaged(last.path.clone(), format!("{} is younger than the store", young.key)))
-            }
-            None => Ok(Loaded { stored, marker }),
+        let youngest = stored.iter().map(|stored| stored.revision).max().max(self.base);
+        if youngest > Some(marker.revision) {
+            // A base says nothing that the logs after it do not.
+            return Err(damaged(last.path.clone(), "it ends before its base does"));
         }
+        Ok(Loaded { stored, marker })
     }
 }
 
@@ -141,6 +149,8 @@ struct Log {
     path: PathBuf,
     /// Its leading part, which consists of whole batches.
     bytes: u64,
+    /// Of these, so much was synced by the word of a later batch.
+    proven: u64,
     rest: Rest,
     /// Something that was synced is missing after that part.
     lost: bool,
@@ -162,6 +172,8 @@ impl Log {
         let len = file.metadata().map_err(failed)?.len();
         let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
         let mut bytes = 0;
+        // Where batches begin that no later one vouches for yet, and what they are.
+        let mut unproven = VecDeque::new();
         let mut body = Vec::new();
         while let Some(frame) = frame::read(&mut reader, len - bytes, &mut body).map_err(failed)? {
             let Frame { bytes: own, marker } = frame;
@@ -173,12 +185,19 @@ impl Log {
             if !is_in_order || state.apply(&body).is_none() {
                 return Err(damaged(path, format!("the batch at byte {bytes} is out of order")));
             }
+            if state.marker.is_some_and(|last| marker.synced > last.revision) {
+                let what = format!("what was synced before the batch at byte {bytes} is missing");
+                return Err(damaged(path, what));
+            }
+            while unproven.pop_front_if(|(_, revision)| *revision <= marker.synced).is_some() {}
+            unproven.push_back((bytes, marker.revision));
             state.marker = Some(marker);
             bytes += own;
         }
         let rest = Rest::read(reader.into_inner(), bytes).map_err(failed)?;
         let lost = rest.synced > state.marker.map(|marker| marker.revision);
-        Ok(Self { number, path, bytes, rest, lost })
+        let proven = unproven.front().map_or(bytes, |(begin, _)| *begin);
+        Ok(Self { number, path, bytes, proven, rest, lost })
     }
 
     fn is_blank(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,6 +24,8 @@ pub(super) struct Outage {
 /// How much of what was not synced is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loss {
+    /// The process ended, and the system goes on.
+    Nothing,
     Everything,
     /// A disk writes pages when and in whatever order it likes.
     Some,
@@ -102,20 +105,31 @@ impl Shim {
         let mut kept_to: HashMap<u64, u64> = HashMap::new();
         // Names that were given once more, to something that lasts.
         let mut given = HashSet::new();
+        // What was written once more, and synced then.
+        let mut lasting: HashMap<u64, Vec<Range<u64>>> = HashMap::new();
         for (at, change) in changes.iter().enumerate().rev() {
             if is_durable(change, &changes[at + 1..]) {
                 match change.kind {
-                    CREATE => given.insert(change.path),
-                    RENAME => given.insert(change.other),
-                    _ => false,
-                };
+                    CREATE => drop(given.insert(change.path)),
+                    RENAME => drop(given.insert(change.other)),
+                    WRITE => {
+                        let end = change.offset + change.len;
+                        lasting.entry(change.inode).or_default().push(change.offset..end);
+                        let kept = kept_to.entry(change.inode).or_default();
+                        *kept = (*kept).max(end);
+                    }
+                    _ => {}
+                }
                 continue;
             }
             if change.kind == CREATE && given.contains(change.path) {
                 continue;
             }
             match change.kind {
-                WRITE => self.undo_write(change, loss, random, &mut kept_to),
+                WRITE => {
+                    let lasting = lasting.get(&change.inode).map(Vec::as_slice).unwrap_or_default();
+                    self.undo_write(change, lasting, (loss, random), &mut kept_to);
+                }
                 TRUNCATE => self.undo_truncate(change),
                 CREATE | RENAME | UNLINK | MKDIR | RMDIR if !names_last => undo_name(change),
                 _ => {}
@@ -136,12 +150,14 @@ impl Shim {
     fn undo_write(
         &self,
         change: &Change<'_>,
-        loss: Loss,
-        random: &mut Random,
+        lasting: &[Range<u64>],
+        (loss, random): (Loss, &mut Random),
         kept_to: &mut HashMap<u64, u64>,
     ) {
         let Some(file) = self.find(change.inode) else { return };
         let end = change.offset + change.len;
+        let overlaps = |range: &&Range<u64>| range.start < end && change.offset < range.end;
+        let lasting: Vec<&Range<u64>> = lasting.iter().filter(overlaps).collect();
         let mut at = change.offset;
         while at < end {
             let next = ((at / PAGE + 1) * PAGE).min(end);
@@ -155,7 +171,14 @@ impl Shim {
                         change.data.get(index).copied().unwrap_or(0)
                     })
                     .collect();
-                file.write_all_at(&old, at).unwrap();
+                if lasting.is_empty() {
+                    file.write_all_at(&old, at).unwrap();
+                }
+                for (byte, old) in (at..next).zip(old.chunks(1)).filter(|_| !lasting.is_empty()) {
+                    if !lasting.iter().any(|range| range.contains(&byte)) {
+                        file.write_all_at(old, byte).unwrap();
+                    }
+                }
             }
             at = next;
         }
